@@ -1,0 +1,129 @@
+"""Writing accounts: projects, members, tokens, one-time sign-in links."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+from django.utils.text import slugify
+
+from apps.accounts.models import ApiToken, Membership, Project, SignInLink, User
+from apps.accounts.permissions import NotAllowed, Role, Scope
+from apps.accounts.queries import digest_of, is_recent
+
+LINK_LIFETIME = timedelta(hours=12)
+
+
+def create_project(
+    *, name: str, owner: User, now: datetime, slug: str = "", description: str = ""
+) -> Project:
+    """Create a project with its first owner; a taken slug gets a number behind it."""
+    base = slug or slugify(name)[:50] or "project"
+    for number in range(1, 1000):
+        candidate = base if number == 1 else f"{base}-{number}"
+        try:
+            with transaction.atomic():
+                project = Project.objects.create(
+                    slug=candidate, name=name, description=description, created_at=now
+                )
+                Membership.objects.create(
+                    project=project, user=owner, role=Role.OWNER, created_at=now
+                )
+        except IntegrityError:
+            continue
+        return project
+    raise NotAllowed(f"There are too many projects called “{name}”; choose a name.")
+
+
+def set_role(
+    *, project: Project, user: User, role: Role | None, now: datetime
+) -> None:
+    """Give `user` a role in `project`, or take the membership away with `None`.
+
+    Raises `NotAllowed` when this would leave the project without an owner. Safe to
+    run twice.
+    """
+    with transaction.atomic():
+        Project.objects.select_for_update().get(pk=project.pk)
+        others = Membership.objects.filter(project=project, role=Role.OWNER).exclude(
+            user=user
+        )
+        was_owner = Membership.objects.filter(
+            project=project, user=user, role=Role.OWNER
+        ).exists()
+        if was_owner and role != Role.OWNER and not others.exists():
+            raise NotAllowed(
+                "A project needs at least one owner: make someone else owner first."
+            )
+        if role is None:
+            Membership.objects.filter(project=project, user=user).delete()
+            return
+        Membership.objects.update_or_create(
+            project=project,
+            user=user,
+            defaults={"role": role},
+            create_defaults={"role": role, "created_at": now},
+        )
+
+
+def create_token(
+    *,
+    project: Project,
+    name: str,
+    scopes: Sequence[Scope],
+    user: User,
+    now: datetime,
+) -> tuple[ApiToken, str]:
+    """Create an API token; the secret is returned once and kept nowhere.
+
+    Raises `NotAllowed` when a live token of this name exists or no scope is given.
+    """
+    if not scopes:
+        raise NotAllowed("Choose at least one thing that the token may do.")
+    secret = "evs_" + secrets.token_urlsafe(32)
+    try:
+        with transaction.atomic():
+            token = ApiToken.objects.create(
+                project=project,
+                name=name,
+                prefix=secret[:10],
+                digest=digest_of(secret),
+                scopes=[scope.value for scope in scopes],
+                created_by=user,
+                created_at=now,
+            )
+    except IntegrityError as error:
+        raise NotAllowed(f"There is a live token called “{name}” already.") from error
+    return token, secret
+
+
+def revoke_token(*, token: ApiToken, now: datetime) -> None:
+    """End a token at once. Safe to run twice."""
+    ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now)
+
+
+def note_token_use(*, token: ApiToken, now: datetime) -> None:
+    """Remember when a token was last used, to the minute."""
+    if not is_recent(token.last_used_at, now=now, seconds=60):
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+
+
+def create_sign_in_link(*, user: User, now: datetime) -> str:
+    """Create a one-time sign-in link; returns its secret, which is kept nowhere."""
+    secret = secrets.token_urlsafe(32)
+    SignInLink.objects.create(
+        user=user, digest=digest_of(secret), expires_at=now + LINK_LIFETIME
+    )
+    return secret
+
+
+def use_sign_in_link(*, secret: str, now: datetime) -> User | None:
+    """The user of an unused, unexpired link, exactly once; None for any other."""
+    used = SignInLink.objects.filter(
+        digest=digest_of(secret), used_at=None, expires_at__gt=now, user__is_active=True
+    ).update(used_at=now)
+    if used != 1:
+        return None
+    return SignInLink.objects.select_related("user").get(digest=digest_of(secret)).user

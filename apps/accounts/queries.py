@@ -1,0 +1,65 @@
+"""Reading accounts: the projects of a user, the role of a user, members, tokens."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+
+from django.db.models import QuerySet
+
+from apps.accounts.models import ApiToken, Membership, Project, User
+
+
+def digest_of(secret: str) -> str:
+    """The SHA-256 hex digest under which a secret is kept."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def projects_of(user: User) -> QuerySet[Membership]:
+    """The memberships of `user` with their projects, by project name."""
+    return (
+        Membership.objects.filter(user=user)
+        .select_related("project")
+        .order_by("project__name", "project_id")
+    )
+
+
+def membership(*, user: User, slug: str) -> Membership | None:
+    """The membership of `user` in the project `slug`, or None for a stranger."""
+    return (
+        Membership.objects.filter(user=user, project__slug=slug)
+        .select_related("project")
+        .first()
+    )
+
+
+def members_of(project: Project) -> QuerySet[Membership]:
+    """The members of `project` with their users, by name."""
+    return (
+        Membership.objects.filter(project=project)
+        .select_related("user")
+        .order_by("user__username")
+    )
+
+
+def tokens_of(project: Project) -> QuerySet[ApiToken]:
+    """The API tokens of `project`, live ones first, newest first."""
+    return (
+        ApiToken.objects.filter(project=project)
+        .select_related("created_by")
+        .order_by("revoked_at", "-id")
+    )
+
+
+def live_token(secret: str) -> ApiToken | None:
+    """The token whose secret this is, unless it was revoked."""
+    return (
+        ApiToken.objects.filter(digest=digest_of(secret), revoked_at=None)
+        .select_related("project")
+        .first()
+    )
+
+
+def is_recent(moment: datetime | None, *, now: datetime, seconds: int) -> bool:
+    """Whether `moment` lies less than `seconds` before `now`."""
+    return moment is not None and (now - moment).total_seconds() < seconds

@@ -1,0 +1,1 @@
+"""The same acts as JSON."""

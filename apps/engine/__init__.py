@@ -1,0 +1,1 @@
+"""The rules, as plain Python: same trace and parameters, same answer."""

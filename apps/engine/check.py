@@ -1,0 +1,151 @@
+"""What a check is and the three answers it may give.
+
+An answer is evidence about a shape in a trace. It is never a verdict: a statistic
+and what it means are two fields, and only a person or a second measure turns a
+signal into a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any, Protocol
+
+import msgspec
+
+from apps.engine.trace import Trace
+
+
+class Answer(StrEnum):
+    """The three answers of a check."""
+
+    SIGNAL = "signal"
+    QUIET = "quiet"
+    NOT_APPLICABLE = "not_applicable"
+
+
+class Level(StrEnum):
+    """What may happen with a signal. A check never makes a finding."""
+
+    TELEMETRY = "telemetry"
+    REVIEW_SIGNAL = "review_signal"
+
+
+class Chance(msgspec.Struct, frozen=True):
+    """How often the null model alone gives a shape at least as extreme.
+
+    `value` is the probability; `numerator` and `denominator` give it exactly where an
+    exact fraction exists (as integers of any size). `floor` is the smallest
+    probability attainable at this length. `standard_error` is set for Monte Carlo.
+    """
+
+    value: float
+    model: str
+    assumptions: str
+    method: str
+    numerator: int | None = None
+    denominator: int | None = None
+    floor: float | None = None
+    standard_error: float | None = None
+
+
+class Series(msgspec.Struct, frozen=True):
+    """The ordered values that the evidence shows; `None` is a value not recorded.
+
+    `steps` holds the `seq` of each value, `labels` a word for each (a tool name, a
+    state), `unit` what the values count.
+    """
+
+    unit: str
+    steps: tuple[int, ...]
+    values: tuple[float | None, ...]
+    labels: tuple[str | None, ...] = ()
+    threshold: float | None = None
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """Everything a reviewer needs to judge one answer, and to recompute it.
+
+    `began` and `ended` name the boundaries of the sequence. `first`, `last` and
+    `ratio` are in `series.unit`. `facts` holds the check's own further figures as
+    JSON values. `not_modelled` lists what the null model leaves out. `chance` is the
+    tail probability of the shape that was observed; `chance_of_signal` is how often
+    the null model alone makes the check fire on these very values (set on every
+    applicable answer of a check with a null model, so that expected counts can be
+    summed over everything that was screened).
+    """
+
+    scope: str
+    invocation: int | None = None
+    agent: str | None = None
+    model: str | None = None
+    provider: str | None = None
+    began: str | None = None
+    ended: str | None = None
+    order: str | None = None
+    length: int | None = None
+    first: float | None = None
+    last: float | None = None
+    ratio: float | None = None
+    effect: float | None = None
+    effect_bound: float | None = None
+    usage_known: int | None = None
+    usage_missing: int | None = None
+    chance: Chance | None = None
+    chance_of_signal: float | None = None
+    series: Series | None = None
+    steps: tuple[int, ...] = ()
+    not_modelled: tuple[str, ...] = ()
+    facts: dict[str, Any] = {}
+
+
+class Screening(msgspec.Struct, frozen=True):
+    """One check's answer about one scope of a trace.
+
+    `scope` in the evidence identifies the unit inside the trace ("trace",
+    "invocation 2", "invocation 2, sequence 1") and is stable for the same content.
+    `headline` is one sentence for lists; `reason` says why the answer is what it is;
+    `reason_code` groups the reasons of quiet and not-applicable answers.
+    """
+
+    answer: Answer
+    level: Level
+    headline: str
+    reason: str
+    reason_code: str
+    evidence: Evidence
+    input_hash: str
+
+
+class Check(Protocol):
+    """A deterministic rule over a trace.
+
+    The four texts answer: what is observed, why is the shape unusual, what makes it
+    material, what happens after it fires. `needs_bodies` is true only for a check
+    that reads text. `parameters` is what `run` depends on besides the trace.
+    """
+
+    @property
+    def slug(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def level(self) -> Level: ...
+    @property
+    def observes(self) -> str: ...
+    @property
+    def null_model(self) -> str: ...
+    @property
+    def material_when(self) -> str: ...
+    @property
+    def next_step(self) -> str: ...
+    @property
+    def needs_bodies(self) -> bool: ...
+    @property
+    def parameters(self) -> dict[str, Any]: ...
+
+    def run(self, trace: Trace) -> Iterator[Screening]:
+        """Yield at least one answer about `trace`; the same trace, the same answers."""
+        ...

@@ -1,0 +1,1 @@
+"""What follows what; the only Celery tasks."""

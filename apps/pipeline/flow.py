@@ -1,0 +1,94 @@
+"""What follows what. The doors (pages, API) call this; it calls the domain apps.
+
+The row in PostgreSQL is the job; a Celery message only wakes a worker. When the broker
+is away the upload is accepted all the same, and `resume_stuck` finds it later.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from functools import partial
+
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+from apps.accounts.models import Project, User
+from apps.engine.formats import by_slug
+from apps.pipeline.tasks import parse_upload
+from apps.review.models import HistoryEntry
+from apps.review.transitions import Act
+from apps.traces.models import Upload
+from apps.traces.operations import create_upload, reread_upload
+from apps.traces.storage import ReceivedFile
+from apps.traces.transitions import NotPossibleNow
+
+logger = logging.getLogger(__name__)
+
+
+class EmptyUpload(Exception):
+    """There is nothing in the file; the message is a sentence for a person."""
+
+
+def submit_upload(
+    *,
+    project: Project,
+    received: ReceivedFile,
+    name: str,
+    user: User | None,
+    now: datetime,
+    format_override: str = "",
+) -> tuple[Upload, bool]:
+    """Keep an upload and wake a worker; the same bytes are the same upload.
+
+    Returns the upload and whether it is new. Raises `EmptyUpload` for zero bytes and
+    `KeyError` for an unknown format.
+    """
+    if received.size == 0:
+        received.path.unlink(missing_ok=True)
+        raise EmptyUpload(f"“{name}” is empty: it has 0 bytes.")
+    if format_override:
+        by_slug(format_override)
+    upload, is_new = create_upload(
+        project=project,
+        received=received,
+        name=name,
+        user=user,
+        now=now,
+        format_override=format_override,
+    )
+    if is_new:
+        wake(upload_id=upload.pk)
+    return upload, is_new
+
+
+def read_again(*, upload: Upload, format_override: str) -> None:
+    """Read the kept bytes of an upload again, maybe as another format.
+
+    Raises `NotPossibleNow` while it is being read, or when reviewers have decided
+    signals of it: their decisions would be lost.
+    """
+    if format_override:
+        by_slug(format_override)
+    decided = HistoryEntry.objects.filter(
+        signal__trace__upload=upload, act=Act.DECIDED.value
+    ).exists()
+    if decided:
+        raise NotPossibleNow(
+            "Reviewers have decided signals of this upload. Reading it again would "
+            "lose their decisions, so it stays as it is."
+        )
+    reread_upload(upload=upload, format_override=format_override)
+    wake(upload_id=upload.pk)
+
+
+def wake(*, upload_id: int) -> None:
+    """Tell a worker about an upload once the transaction has committed."""
+    transaction.on_commit(partial(_send, upload_id))
+
+
+def _send(upload_id: int) -> None:
+    try:
+        parse_upload.delay(upload_id=upload_id)
+    except OperationalError:
+        logger.warning("The broker is away; upload %s waits in the database", upload_id)

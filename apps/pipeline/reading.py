@@ -1,0 +1,176 @@
+"""Reading one claimed upload: detect, parse, store, screen, queue; batch by batch.
+
+Traces become visible together with their screenings and signals, in one transaction
+per batch, so a killed worker leaves whole traces or none and the next attempt goes on
+from there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
+
+from apps.engine.format import (
+    Format,
+    Note,
+    Progress,
+    Rejected,
+    Source,
+    UnreadableTrace,
+)
+from apps.engine.formats import FORMATS, by_slug, detect, open_source
+from apps.engine.trace import Trace
+from apps.review.operations import open_signals
+from apps.screening.operations import screen_traces
+from apps.traces.operations import (
+    Batch,
+    Claim,
+    LostClaim,
+    Receipt,
+    add_signal_counts,
+    claim_upload,
+    fail_upload,
+    finish_upload,
+    name_reader,
+    renew_claim,
+    store_batch,
+    stored_ordinals,
+)
+from apps.traces.storage import open_raw
+
+Clock = Callable[[], datetime]
+
+
+def read_upload(*, upload_id: int, clock: Clock) -> bool:
+    """Read one upload if it is free; whether this call did.
+
+    Safe to run any number of times and in parallel: the claim decides who reads, and
+    what an earlier attempt stored is not stored again.
+    """
+    claim = claim_upload(upload_id=upload_id, lease_seconds=settings.LEASE_SECONDS)
+    if claim is None:
+        return False
+    try:
+        _Reading(claim, clock).run()
+    except LostClaim:
+        return False
+    return True
+
+
+class _Reading:
+    """One attempt at reading one upload."""
+
+    def __init__(self, claim: Claim, clock: Clock) -> None:
+        self.claim = claim
+        self.clock = clock
+        self.receipt = Receipt()
+        self.batch = Batch()
+        self.stored_before = stored_ordinals(claim)
+        self.traces = len(self.stored_before)
+        self.renewed_at = time.monotonic()
+
+    def run(self) -> None:
+        """Read to the end: finished with a receipt, or failed with a sentence."""
+        try:
+            with open_raw(self.claim.sha256) as raw:
+                source = open_source(
+                    raw,
+                    name=self.claim.name,
+                    max_unpacked_bytes=settings.MAX_UNPACKED_BYTES,
+                )
+                self._read(source)
+        except UnreadableTrace as error:
+            self._write()
+            self._end(str(error))
+            return
+        except FileNotFoundError:
+            self._end("The bytes of this upload are gone from the store.")
+            return
+        self._write()
+        self._end("")
+
+    def _end(self, failure: str) -> None:
+        if not failure and not self.traces:
+            failure = self._nothing_found()
+        if failure and not self.traces:
+            fail_upload(claim=self.claim, sentence=failure, receipt=self.receipt)
+            return
+        if failure:
+            self.receipt.reject(Rejected(place="the rest of the file", reason=failure))
+        finish_upload(claim=self.claim, receipt=self.receipt)
+
+    def _nothing_found(self) -> str:
+        if self.receipt.rejected:
+            first = self.receipt.rejected[0]
+            return (
+                f"None of the {self.receipt.rejected_count} records could be read. "
+                f"The first, {first.place}: {first.reason}"
+            )
+        return "There is no trace in this file."
+
+    def _read(self, source: Source) -> None:
+        for note in source.notes:
+            self.receipt.note(note)
+        reader = self._reader(source)
+        name_reader(
+            claim=self.claim, format_slug=reader.slug, reader_version=reader.version
+        )
+        ordinal = 0
+        for item in reader.read(source):
+            if isinstance(item, Trace):
+                if ordinal not in self.stored_before:
+                    self.batch.add_trace(ordinal, item)
+                ordinal += 1
+            else:
+                self._take(item)
+            if self.batch.is_full:
+                self._write()
+            self._renew_in_time()
+
+    def _reader(self, source: Source) -> Format:
+        if self.claim.format_override:
+            return by_slug(self.claim.format_override)
+        reader = detect(source)
+        if reader is None:
+            known = ", ".join(format_.label for format_ in FORMATS)
+            raise UnreadableTrace(
+                "This is not a trace format that Evalsite knows. It reads: "
+                f"{known}. If it is one of these, choose the format by hand."
+            )
+        return reader
+
+    def _take(self, item: Rejected | Note | Progress) -> None:
+        if isinstance(item, Rejected):
+            self.receipt.reject(item)
+        elif isinstance(item, Note):
+            self.receipt.note(item)
+        else:
+            self.batch.progress = item
+
+    def _renew_in_time(self) -> None:
+        now = time.monotonic()
+        if now - self.renewed_at > self.claim.lease_seconds / 4:
+            renew_claim(self.claim)
+            self.renewed_at = now
+
+    def _write(self) -> None:
+        batch, self.batch = self.batch, Batch()
+        if not batch.traces and batch.progress is None:
+            return
+        with transaction.atomic():
+            stored = store_batch(claim=self.claim, batch=batch)
+            queued = screen_traces(project_id=self.claim.project_id, traces=stored)
+            per_trace = open_signals(
+                project_id=self.claim.project_id, queued=queued, now=self.clock()
+            )
+            add_signal_counts(claim=self.claim, per_trace=per_trace)
+        self.traces += len(batch.traces)
+        for item in batch.rejected:
+            self.receipt.reject(item)
+        self.renewed_at = time.monotonic()
+
+

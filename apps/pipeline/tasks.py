@@ -1,0 +1,33 @@
+"""The only Celery tasks. Each takes ids only, does one operation, and may run twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery import shared_task
+from django.utils import timezone
+
+from apps.pipeline.reading import read_upload
+from apps.pipeline.stuck import free_upload_ids
+from apps.review.operations import release_expired_claims
+from apps.traces.operations import give_up_stuck_uploads
+
+
+@shared_task(name="pipeline.parse_upload")
+def parse_upload(*, upload_id: int, **_later: Any) -> None:
+    """Read one upload, unless someone reads it already."""
+    read_upload(upload_id=upload_id, clock=timezone.now)
+
+
+@shared_task(name="pipeline.resume_stuck")
+def resume_stuck(**_later: Any) -> None:
+    """Put back what nobody works on: lost messages, killed workers, expired leases."""
+    give_up_stuck_uploads()
+    for upload_id in free_upload_ids():
+        parse_upload.delay(upload_id=upload_id)
+
+
+@shared_task(name="pipeline.release_expired_claims")
+def release_claims(**_later: Any) -> None:
+    """Open signals again whose reviewer went away."""
+    release_expired_claims()

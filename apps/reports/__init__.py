@@ -1,0 +1,1 @@
+"""Frozen report documents, and markdown and PDF of them."""

@@ -1,0 +1,92 @@
+"""Numbers, probabilities, states and times as a report writes them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+from apps.reports.document import ChancePart, Rate
+
+THIN: Final = "\u202f"
+NOT_RECORDED: Final = "not recorded"
+_LONG_TERM: Final = 15
+
+
+def number(value: float | None) -> str:
+    """`12 345` with thin spaces, `0.347` with up to three digits."""
+    if value is None:
+        return NOT_RECORDED
+    if float(value).is_integer():
+        return f"{int(value):,}".replace(",", THIN)
+    return f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+def percent(value: float | None) -> str:
+    """A share of 1 in percent: `38 %`, `0.83 %`, `0.0014 %`."""
+    if value is None:
+        return NOT_RECORDED
+    share = value * 100
+    if share == 0 or share >= 10:
+        text = f"{share:.1f}".removesuffix(".0")
+    elif share >= 0.01:
+        text = f"{share:.2f}".rstrip("0").rstrip(".")
+    else:
+        text = f"{share:.1g}" if share >= 0.0001 else "less than 0.0001"
+    return f"{text}{THIN}%"
+
+
+def _term(digits: str) -> str:
+    if len(digits) <= _LONG_TERM:
+        return number(int(digits))
+    return f"{digits[0]}.{digits[1:3]}e{len(digits) - 1}"
+
+
+def chance(part: ChancePart | None) -> str:
+    """`1 of 720 (0.14 %)`, `1.8 % ± 0.3 % (simulated)`, or that there is none."""
+    if part is None:
+        return "no null model"
+    share = percent(part.value)
+    if part.numerator is not None and part.denominator is not None:
+        return f"{_term(part.numerator)} of {_term(part.denominator)} ({share})"
+    if part.standard_error:
+        return f"{share} ± {percent(part.standard_error)} (simulated)"
+    return share
+
+
+def rate(part: Rate) -> str:
+    """`3 of 4 (75 %), 95 % interval 30 % to 95 %`, or `no decisions yet`."""
+    if part.share is None or part.low is None or part.high is None:
+        return "no decisions yet"
+    return (
+        f"{number(part.hits)} of {number(part.of)} ({percent(part.share)}), "
+        f"95{THIN}% interval {percent(part.low)} to {percent(part.high)}"
+    )
+
+
+def expected(value: float | None) -> str:
+    """How many signals chance alone would give, or that nothing says."""
+    if value is None:
+        return "no null model"
+    if 0 < value < 0.005:
+        return "under 0.01"
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def utc(moment: datetime) -> str:
+    """`2026-11-30T06:35:52Z`, to the second."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def moment(stamp: str) -> str:
+    """`2026-11-30 06:35 UTC` of such a stamp."""
+    return f"{stamp[:10]} {stamp[11:16]} UTC"
+
+
+def plural(count: int, word: str) -> str:
+    """`1 trace`, `200 traces`."""
+    return f"{number(count)} {word}" if count == 1 else f"{number(count)} {word}s"
+
+
+def spaced(code: str) -> str:
+    """`usage_missing` as `usage missing`."""
+    return code.replace("_", " ")

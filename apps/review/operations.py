@@ -1,0 +1,349 @@
+"""Acts of reviewers: claim, release, decide, undo. Each is one transaction that
+writes the new state and one line of history, based on the version that was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models.functions import Now
+
+from apps.accounts.models import Project, User
+from apps.review.models import Draft, HistoryEntry, Signal
+from apps.review.queries import QueueFilter, queue_signals
+from apps.review.transitions import (
+    Act,
+    NotPossibleNow,
+    SignalState,
+    Verdict,
+    check_is_complete,
+    following,
+)
+from apps.screening.operations import StoredScreening
+
+
+class Conflict(Exception):
+    """Someone else acted first; the message says who and what."""
+
+
+class DecisionInput(msgspec.Struct, frozen=True):
+    """What a reviewer submits about a signal."""
+
+    verdict: Verdict
+    reason: str = ""
+    note: str = ""
+    failure_kind: str = ""
+    where_agent: str = ""
+    where_step: int | None = None
+
+
+def open_signals(
+    *, project_id: int, queued: Sequence[StoredScreening], now: datetime
+) -> dict[int, int]:
+    """Put review signals into the queue; returns how many per trace id.
+
+    Runs inside the caller's transaction, right after the screenings were written.
+    """
+    rows = [
+        Signal(
+            project_id=project_id,
+            screening_id=item.screening_id,
+            trace_id=item.trace.trace_id,
+            check_slug=item.check.slug,
+            check_version=item.check.version,
+            agent=item.screening.evidence.agent or "",
+            chance=(
+                item.screening.evidence.chance.value
+                if item.screening.evidence.chance
+                else 1.0
+            ),
+            effect=item.screening.evidence.effect or 0.0,
+            length=item.screening.evidence.length or 0,
+            usage_missing=bool(item.screening.evidence.usage_missing),
+            outcome=item.trace.trace.outcome.kind.value,
+            headline=item.screening.headline,
+            created_at=now,
+        )
+        for item in queued
+    ]
+    created = Signal.objects.bulk_create(rows)
+    HistoryEntry.objects.bulk_create(
+        [
+            HistoryEntry(
+                signal=row,
+                base_version=-1,
+                act=Act.OPENED.value,
+                at=now,
+                state_after=SignalState.OPEN.value,
+                evidence_hash=item.screening.input_hash,
+            )
+            for row, item in zip(created, queued, strict=True)
+        ]
+    )
+    per_trace: dict[int, int] = {}
+    for row in created:
+        per_trace[row.trace_id] = per_trace.get(row.trace_id, 0) + 1
+    return per_trace
+
+
+def _claim_until() -> Any:
+    return Now() + timedelta(seconds=settings.CLAIM_SECONDS)
+
+
+def _locked(signal_id: int) -> Signal:
+    return (
+        Signal.objects.select_for_update(of=("self",))
+        .select_related("screening", "claimed_by", "decided_by")
+        .get(pk=signal_id)
+    )
+
+
+def _write(
+    signal: Signal,
+    *,
+    act: Act,
+    by: User | None,
+    decision: DecisionInput | None = None,
+    submission: UUID | None = None,
+) -> None:
+    before = SignalState(signal.state)
+    after = following(before, act)
+    HistoryEntry.objects.create(
+        signal=signal,
+        base_version=signal.version,
+        act=act.value,
+        at=Now(),
+        by=by,
+        state_before=before.value,
+        state_after=after.value,
+        evidence_hash=signal.screening.input_hash,
+        submission=submission,
+        **_decision_columns(decision),
+    )
+    signal.state = after
+    signal.version += 1
+    signal.save()
+
+
+def _decision_columns(decision: DecisionInput | None) -> dict[str, Any]:
+    if decision is None:
+        return {}
+    return {
+        "verdict": decision.verdict.value,
+        "reason": decision.reason,
+        "note": decision.note,
+        "failure_kind": decision.failure_kind,
+        "where_agent": decision.where_agent,
+        "where_step": decision.where_step,
+    }
+
+
+def _lease_is_live(signal: Signal, now: datetime) -> bool:
+    return (
+        signal.state == SignalState.CLAIMED
+        and signal.claimed_until is not None
+        and signal.claimed_until > now
+    )
+
+
+def _database_now() -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT statement_timestamp()")
+        moment: datetime = cursor.fetchone()[0]
+    return moment
+
+
+def claim(*, signal_id: int, user: User) -> Signal:
+    """Claim one signal for `user`; the user's own claim is renewed.
+
+    Raises `Conflict` while someone else's lease lives, `NotPossibleNow` when it is
+    decided. Safe to run twice.
+    """
+    with transaction.atomic():
+        signal = _locked(signal_id)
+        if signal.state == SignalState.CLAIMED:
+            if signal.claimed_by_id == user.pk:
+                Signal.objects.filter(pk=signal.pk).update(claimed_until=_claim_until())
+                return Signal.objects.get(pk=signal_id)
+            if _lease_is_live(signal, _database_now()):
+                raise Conflict(_who_has(signal))
+            _release(signal, act=Act.EXPIRED, by=None)
+        signal.claimed_by = user
+        signal.claimed_until = _claim_until()
+        _write(signal, act=Act.CLAIMED, by=user)
+    return Signal.objects.get(pk=signal_id)
+
+
+def _who_has(signal: Signal) -> str:
+    who = signal.claimed_by.label if signal.claimed_by else "Someone"
+    return f"{who} is looking at this signal now."
+
+
+def _release(signal: Signal, *, act: Act, by: User | None) -> None:
+    signal.claimed_by = None
+    signal.claimed_until = None
+    _write(signal, act=act, by=by)
+
+
+def claim_next(*, project: Project, user: User, where: QueueFilter) -> Signal | None:
+    """Claim the first open signal of a view, skipping those others are taking.
+
+    One statement picks and locks (`FOR UPDATE SKIP LOCKED`), so two reviewers never
+    get the same signal. None when nothing is open in this view.
+    """
+    release_expired_claims()
+    with transaction.atomic():
+        signal = (
+            queue_signals(project=project, where=where, state=SignalState.OPEN)
+            .select_for_update(of=("self",), skip_locked=True)
+            .select_related("screening")
+            .first()
+        )
+        if signal is None:
+            return None
+        signal.claimed_by = user
+        signal.claimed_until = _claim_until()
+        _write(signal, act=Act.CLAIMED, by=user)
+    return Signal.objects.get(pk=signal.pk)
+
+
+def renew(*, signal_id: int, user: User) -> datetime | None:
+    """Renew the user's own claim; the new end of the lease, or None without a claim."""
+    renewed = Signal.objects.filter(
+        pk=signal_id, state=SignalState.CLAIMED, claimed_by=user
+    ).update(claimed_until=_claim_until())
+    if renewed != 1:
+        return None
+    return Signal.objects.values_list("claimed_until", flat=True).get(pk=signal_id)
+
+
+def release(*, signal_id: int, user: User) -> None:
+    """Give the user's own claim back. Safe to run twice."""
+    with transaction.atomic():
+        signal = _locked(signal_id)
+        if signal.state == SignalState.CLAIMED and signal.claimed_by_id == user.pk:
+            _release(signal, act=Act.RELEASED, by=user)
+
+
+def release_expired_claims() -> int:
+    """Open again what was claimed and let go without a word; returns how many."""
+    released = 0
+    expired = Signal.objects.filter(
+        state=SignalState.CLAIMED, claimed_until__lt=Now()
+    ).values_list("pk", flat=True)[:500]
+    for signal_id in list(expired):
+        with transaction.atomic():
+            signal = _locked(signal_id)
+            if signal.state == SignalState.CLAIMED and not _lease_is_live(
+                signal, _database_now()
+            ):
+                _release(signal, act=Act.EXPIRED, by=None)
+                released += 1
+    return released
+
+
+def decide(
+    *,
+    signal_id: int,
+    user: User,
+    decision: DecisionInput,
+    base_version: int,
+    submission: UUID | None = None,
+) -> Signal:
+    """Write a decision on a signal that is open or claimed by `user`.
+
+    An open signal is claimed on the way. Raises `Conflict` (with who decided what)
+    when the version moved on or someone else has the claim, `NotPossibleNow` when the decision lacks something. The same
+    `submission` twice is one decision.
+    """
+    check_is_complete(
+        verdict=decision.verdict, reason=decision.reason, note=decision.note
+    )
+    if decision.verdict is not Verdict.DISMISS:
+        decision = msgspec.structs.replace(decision, reason="")
+    if decision.verdict is not Verdict.CONFIRM:
+        decision = msgspec.structs.replace(
+            decision, failure_kind="", where_agent="", where_step=None
+        )
+    with transaction.atomic():
+        signal = _locked(signal_id)
+        if submission and _was_submitted(signal, submission):
+            return signal
+        _check_may_decide(signal, user, base_version)
+        if signal.state == SignalState.OPEN:
+            signal.claimed_by = user
+            signal.claimed_until = _claim_until()
+            _write(signal, act=Act.CLAIMED, by=user)
+        signal.claimed_by = None
+        signal.claimed_until = None
+        signal.verdict = decision.verdict
+        signal.reason = decision.reason
+        signal.decided_by = user
+        signal.decided_at = Now()  # type: ignore[assignment]
+        _write(
+            signal,
+            act=Act.DECIDED,
+            by=user,
+            decision=decision,
+            submission=submission,
+        )
+        Draft.objects.filter(signal=signal, user=user).delete()
+    return Signal.objects.get(pk=signal_id)
+
+
+def _was_submitted(signal: Signal, submission: UUID) -> bool:
+    return HistoryEntry.objects.filter(signal=signal, submission=submission).exists()
+
+
+def _check_may_decide(signal: Signal, user: User, base_version: int) -> None:
+    if signal.state == SignalState.DECIDED:
+        who = signal.decided_by.label if signal.decided_by else "Someone"
+        raise Conflict(
+            f"{who} has decided meanwhile: {Verdict(signal.verdict).label.lower()}. "
+            "What you typed is kept as your draft."
+        )
+    if signal.state == SignalState.CLAIMED and signal.claimed_by_id != user.pk:
+        raise Conflict(_who_has(signal) + " What you typed is kept as your draft.")
+    if signal.version != base_version:
+        raise Conflict(
+            "This signal has changed since you opened it. Look at its history, then "
+            "decide again; what you typed is kept as your draft."
+        )
+
+
+def undo(*, signal_id: int, user: User, base_version: int) -> Signal:
+    """Take the user's own last decision back; the signal is claimed by them again.
+
+    Raises `Conflict` when the version moved on or someone else decided.
+    """
+    with transaction.atomic():
+        signal = _locked(signal_id)
+        if signal.state != SignalState.DECIDED:
+            raise NotPossibleNow("There is no decision on this signal to undo.")
+        if signal.decided_by_id != user.pk:
+            raise Conflict("Only the reviewer who decided may undo it.")
+        if signal.version != base_version:
+            raise Conflict("This signal has changed since; nothing was undone.")
+        signal.verdict = ""
+        signal.reason = ""
+        signal.decided_by = None
+        signal.decided_at = None
+        signal.claimed_by = user
+        signal.claimed_until = _claim_until()
+        _write(signal, act=Act.UNDONE, by=user)
+    return Signal.objects.get(pk=signal_id)
+
+
+def save_draft(
+    *, signal_id: int, user: User, fields: dict[str, str], now: datetime
+) -> None:
+    """Keep what a reviewer has typed so far. The last write wins."""
+    Draft.objects.update_or_create(
+        signal_id=signal_id, user=user, defaults={"fields": fields, "saved_at": now}
+    )

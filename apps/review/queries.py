@@ -1,0 +1,197 @@
+"""Reading the queue: filters, orders and keyset pages; one signal; its history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+from django.db.models import Count, Q, QuerySet
+
+from apps.accounts.models import Project, User
+from apps.review.models import Draft, HistoryEntry, Signal
+from apps.review.transitions import SignalState
+
+PAGE_SIZE = 50
+
+ORDERS: dict[str, tuple[str, ...]] = {
+    "rarest": ("chance", "id"),
+    "largest": ("-effect", "id"),
+    "newest": ("-id",),
+    "oldest": ("id",),
+}
+
+
+class QueueFilter(msgspec.Struct, frozen=True):
+    """What a view of the queue shows; every field comes from the URL."""
+
+    view: str = "open"
+    check: str = ""
+    agent: str = ""
+    outcome: str = ""
+    usage: str = ""
+    upload: int | None = None
+    sort: str = "rarest"
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether anything beyond the view is filtered."""
+        return bool(
+            self.check or self.agent or self.outcome or self.usage or self.upload
+        )
+
+
+class QueueCounts(msgspec.Struct, frozen=True):
+    """How many signals of a project are open, claimed, mine, decided."""
+
+    open: int
+    claimed: int
+    mine: int
+    decided: int
+
+    @property
+    def total(self) -> int:
+        """All signals of the project."""
+        return self.open + self.claimed + self.decided
+
+
+_VIEW_STATES: dict[str, tuple[SignalState, ...]] = {
+    "open": (SignalState.OPEN, SignalState.CLAIMED),
+    "decided": (SignalState.DECIDED,),
+    "all": tuple(SignalState),
+}
+
+
+def counts(*, project: Project, user: User) -> QueueCounts:
+    """The counts of a project's queue, for tabs and empty states."""
+    row = Signal.objects.filter(project=project).aggregate(
+        open=Count("id", filter=Q(state=SignalState.OPEN)),
+        claimed=Count("id", filter=Q(state=SignalState.CLAIMED)),
+        mine=Count("id", filter=Q(state=SignalState.CLAIMED, claimed_by=user)),
+        decided=Count("id", filter=Q(state=SignalState.DECIDED)),
+    )
+    return QueueCounts(**row)
+
+
+def _conditions(where: QueueFilter) -> Iterator[Q]:
+    if where.check:
+        yield Q(check_slug=where.check)
+    if where.agent:
+        yield Q(agent=where.agent)
+    if where.outcome:
+        yield Q(outcome=where.outcome)
+    if where.usage:
+        yield Q(usage_missing=where.usage == "missing")
+    if where.upload:
+        yield Q(trace__upload_id=where.upload)
+
+
+def queue_signals(
+    *,
+    project: Project,
+    where: QueueFilter,
+    state: SignalState | None = None,
+    user: User | None = None,
+) -> QuerySet[Signal]:
+    """The signals of a view in its order; every order ends in the id.
+
+    With `state` only signals in it; the view `mine` needs `user`.
+    """
+    signals = Signal.objects.filter(project=project, *_conditions(where))
+    if state is not None:
+        signals = signals.filter(state=state)
+    elif where.view == "mine" and user is not None:
+        signals = signals.filter(state=SignalState.CLAIMED, claimed_by=user)
+    else:
+        states = _VIEW_STATES.get(where.view, _VIEW_STATES["open"])
+        signals = signals.filter(state__in=states)
+    return signals.order_by(*ORDERS.get(where.sort, ORDERS["rarest"]))
+
+
+def with_rows(signals: QuerySet[Signal]) -> QuerySet[Signal]:
+    """The same signals with everything that a row of the queue shows."""
+    return signals.select_related(
+        "screening", "trace", "trace__task", "claimed_by", "decided_by"
+    )
+
+
+def after(
+    signals: QuerySet[Signal], *, where: QueueFilter, last: Signal
+) -> QuerySet[Signal]:
+    """The signals that come after `last` in the view's order (keyset)."""
+    return signals.filter(_beyond(where, last, forward=True))
+
+
+def _beyond(where: QueueFilter, edge: Signal, *, forward: bool) -> Q:
+    order = ORDERS.get(where.sort, ORDERS["rarest"])
+    field = order[0].lstrip("-")
+    descending = order[0].startswith("-") == forward
+    compare = "lt" if descending else "gt"
+    value = getattr(edge, field)
+    if field == "id":
+        return Q(**{f"id__{compare}": value})
+    tie = "gt" if forward else "lt"
+    return Q(**{f"{field}__{compare}": value}) | Q(
+        **{field: value, f"id__{tie}": edge.pk}
+    )
+
+
+def neighbours(
+    *, project: Project, where: QueueFilter, signal: Signal, user: User
+) -> tuple[int | None, int | None]:
+    """The ids before and after `signal` in the view's order; None at the ends."""
+    signals = queue_signals(project=project, where=where, user=user).exclude(
+        pk=signal.pk
+    )
+    following = signals.filter(_beyond(where, signal, forward=True))
+    preceding = signals.filter(_beyond(where, signal, forward=False)).reverse()
+    return (
+        preceding.values_list("pk", flat=True).first(),
+        following.values_list("pk", flat=True).first(),
+    )
+
+
+def signal_of(*, project: Project, signal_id: int) -> Signal:
+    """One signal of this project; raises `Signal.DoesNotExist`."""
+    return with_rows(Signal.objects.filter(project=project)).get(pk=signal_id)
+
+
+def history_of(signal: Signal) -> QuerySet[HistoryEntry]:
+    """Everything that happened to a signal, oldest first."""
+    return (
+        HistoryEntry.objects.filter(signal=signal)
+        .select_related("by")
+        .order_by("base_version")
+    )
+
+
+def draft_of(*, signal: Signal, user: User) -> Draft | None:
+    """What this reviewer typed and did not submit, or None."""
+    return Draft.objects.filter(signal=signal, user=user).first()
+
+
+def last_decided_by(*, project: Project, user: User) -> Signal | None:
+    """The signal that this reviewer decided last, for undo; None if none."""
+    return (
+        Signal.objects.filter(
+            project=project, state=SignalState.DECIDED, decided_by=user
+        )
+        .order_by("-decided_at", "-id")
+        .first()
+    )
+
+
+def check_precision(*, project: Project) -> dict[str, tuple[int, int, int]]:
+    """Per check slug: signals, decided, confirmed. A check without decisions is 0, 0."""
+    rows = (
+        Signal.objects.filter(project=project)
+        .values("check_slug")
+        .annotate(
+            fired=Count("id"),
+            decided=Count("id", filter=Q(verdict__in=["confirm", "dismiss"])),
+            confirmed=Count("id", filter=Q(verdict="confirm")),
+        )
+    )
+    return {
+        row["check_slug"]: (row["fired"], row["decided"], row["confirmed"])
+        for row in rows
+    }

@@ -1,0 +1,1 @@
+"""What each version of each check answered about each trace."""

@@ -1,0 +1,157 @@
+"""Running checks over traces and storing every answer: signal, quiet, not applicable."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from django.db import connection
+from psycopg.types.json import Jsonb, set_json_dumps
+
+from apps.engine.check import Answer, Check, Level, Screening
+from apps.engine.checks import CHECKS
+from apps.screening import models
+from apps.traces.operations import StoredTrace
+
+
+class StoredScreening(msgspec.Struct, frozen=True):
+    """An answer that was written, with its id and its trace."""
+
+    screening_id: int
+    trace: StoredTrace
+    check: Any
+    screening: Screening
+
+
+_COLUMNS = (
+    ("project_id", "int8"),
+    ("trace_id", "int8"),
+    ("check_slug", "text"),
+    ("check_version", "int4"),
+    ("parameters_hash", "text"),
+    ("scope", "text"),
+    ("answer", "text"),
+    ("level", "text"),
+    ("reason_code", "text"),
+    ("headline", "text"),
+    ("agent", "text"),
+    ("chance", "float8"),
+    ("chance_of_signal", "float8"),
+    ("input_hash", "text"),
+    ("evidence", "jsonb"),
+)
+
+
+def parameters_hash(check: Check) -> str:
+    """A short stable name for the parameters of a check."""
+    encoded = msgspec.json.encode(check.parameters, order="deterministic")
+    return hashlib.sha256(encoded).hexdigest()[:16]
+
+
+def evidence_document(check: Check, screening: Screening) -> dict[str, Any]:
+    """The evidence as JSON values, with the reason and the check's parameters.
+
+    The exact fraction of a probability is kept as two decimal strings: its terms
+    outgrow 64 bits at 21 distinct values.
+    """
+    document: dict[str, Any] = msgspec.to_builtins(screening.evidence)
+    chance = document.get("chance")
+    if chance:
+        for term in ("numerator", "denominator"):
+            if chance[term] is not None:
+                chance[term] = str(chance[term])
+    document["reason"] = screening.reason
+    document["parameters"] = msgspec.to_builtins(check.parameters)
+    return document
+
+
+def _row(
+    project_id: int, stored: StoredTrace, check: Check, screening: Screening
+) -> tuple[Any, ...]:
+    evidence = screening.evidence
+    return (
+        project_id,
+        stored.trace_id,
+        check.slug,
+        check.version,
+        parameters_hash(check),
+        evidence.scope[:80],
+        screening.answer.value,
+        screening.level.value,
+        screening.reason_code,
+        screening.headline,
+        evidence.agent,
+        evidence.chance.value if evidence.chance else None,
+        evidence.chance_of_signal,
+        screening.input_hash,
+        Jsonb(evidence_document(check, screening)),
+    )
+
+
+def screen_traces(
+    *,
+    project_id: int,
+    traces: Sequence[StoredTrace],
+    checks: Iterable[Check] = CHECKS,
+) -> list[StoredScreening]:
+    """Run `checks` over `traces`, store every answer, return the queued signals.
+
+    Runs inside the caller's transaction. Only review signals are returned, with the
+    ids of their rows.
+    """
+    answered = [
+        (stored, check, screening)
+        for stored in traces
+        for check in checks
+        for screening in check.run(stored.trace)
+    ]
+    if not answered:
+        return []
+    names = ", ".join(name for name, _ in _COLUMNS)
+    statement = f"COPY screening_screening ({names}) FROM STDIN (FORMAT BINARY)"
+    with connection.cursor() as cursor:
+        set_json_dumps(msgspec.json.encode, cursor.cursor)
+        with cursor.copy(statement) as copy:
+            copy.set_types([kind for _, kind in _COLUMNS])
+            for stored, check, screening in answered:
+                copy.write_row(_row(project_id, stored, check, screening))
+    return _with_ids([item for item in answered if _is_queued(item[2])])
+
+
+def _is_queued(screening: Screening) -> bool:
+    return (
+        screening.answer is Answer.SIGNAL and screening.level is Level.REVIEW_SIGNAL
+    )
+
+
+def _with_ids(
+    queued: list[tuple[StoredTrace, Check, Screening]],
+) -> list[StoredScreening]:
+    if not queued:
+        return []
+    rows = models.Screening.objects.filter(
+        trace_id__in={stored.trace_id for stored, _, _ in queued},
+        answer=Answer.SIGNAL.value,
+    ).values_list(
+        "trace_id", "check_slug", "check_version", "parameters_hash", "scope", "id"
+    )
+    ids = {row[:5]: row[5] for row in rows}
+    return [
+        StoredScreening(
+            screening_id=ids[
+                (
+                    stored.trace_id,
+                    check.slug,
+                    check.version,
+                    parameters_hash(check),
+                    screening.evidence.scope[:80],
+                )
+            ],
+            trace=stored,
+            check=check,
+            screening=screening,
+        )
+        for stored, check, screening in queued
+    ]

@@ -1,0 +1,1 @@
+"""Uploads, traces, steps, bodies, tasks with their trials."""

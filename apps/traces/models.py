@@ -1,0 +1,303 @@
+"""Tables of uploads, traces, agent invocations, steps, bodies, tasks.
+
+Steps are narrow rows; what people read lies in compressed chunks beside them. A
+missing count is NULL with a state, and the database refuses a count without one.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.db import models
+from django.db.models import Q
+
+from apps.accounts.models import Project
+from apps.engine.trace import (
+    FinishReason,
+    OrderSource,
+    OutcomeKind,
+    StepKind,
+    StepStatus,
+    UsageState,
+    Via,
+)
+from apps.traces.transitions import UploadState
+
+KINDS = tuple(StepKind)
+STATUSES = tuple(StepStatus)
+FINISHES = tuple(FinishReason)
+USAGE_STATES = tuple(UsageState)
+
+FLAG_PLACEHOLDER = 1
+FLAG_RESETS_CONTEXT = 2
+
+
+class Upload(models.Model):
+    """One received file. Its bytes lie in the store under their SHA-256, unchanged.
+
+    The counters are written with each batch, so they are the progress while reading
+    and the receipt afterwards. `attempt` is the fencing number of whoever reads.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    sha256 = models.CharField(max_length=64)
+    size = models.BigIntegerField()
+    name = models.CharField(max_length=255)
+    state = models.CharField(
+        max_length=8, choices=[(s.value, s.value) for s in UploadState]
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL
+    )
+    created_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+
+    format_override = models.CharField(max_length=40, blank=True)
+    format = models.CharField(max_length=40, blank=True)
+    reader_version = models.IntegerField(null=True)
+
+    attempt = models.IntegerField(default=0)
+    lease_until = models.DateTimeField(null=True)
+    failure = models.TextField(blank=True)
+
+    bytes_read = models.BigIntegerField(default=0)
+    bytes_total = models.BigIntegerField(null=True)
+    trace_count = models.IntegerField(default=0)
+    step_count = models.IntegerField(default=0)
+    model_call_count = models.IntegerField(default=0)
+    tool_call_count = models.IntegerField(default=0)
+    usage_known = models.IntegerField(default=0)
+    duplicate_count = models.IntegerField(default=0)
+    rejected_count = models.IntegerField(default=0)
+    signal_count = models.IntegerField(default=0)
+    models_seen = ArrayField(models.TextField(), default=list)
+    agents_seen = ArrayField(models.TextField(), default=list)
+    notes = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "sha256"], name="same_bytes_same_upload"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="failed") | ~Q(failure=""),
+                name="a_failed_upload_says_why",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["project", "-id"], name="upload_newest"),
+            models.Index(
+                fields=["state", "lease_until"],
+                condition=Q(state__in=["received", "reading"]),
+                name="upload_unfinished",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.sha256[:12]})"
+
+
+class RejectedRecord(models.Model):
+    """A record of an upload that was not read: where, why, and how it begins."""
+
+    upload = models.ForeignKey(Upload, on_delete=models.CASCADE)
+    place = models.CharField(max_length=120)
+    reason = models.TextField()
+    excerpt = models.TextField(blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason}"
+
+
+class Task(models.Model):
+    """The input that several traces share; each of them is a trial of it."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    key = models.CharField(max_length=200)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "key"], name="task_key_unique")
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Trace(models.Model):
+    """One run of one system on one task, with the counts that lists show."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    upload = models.ForeignKey(Upload, on_delete=models.CASCADE)
+    ordinal = models.IntegerField()
+    native_id = models.CharField(max_length=200, null=True)
+    content_hash = models.CharField(max_length=64)
+    name = models.CharField(max_length=300)
+    format = models.CharField(max_length=40)
+    session = models.CharField(max_length=200, blank=True)
+    task = models.ForeignKey(Task, null=True, on_delete=models.SET_NULL)
+    trial = models.IntegerField(null=True)
+    start_ns = models.BigIntegerField(null=True)
+    end_ns = models.BigIntegerField(null=True)
+    order = models.CharField(
+        max_length=4, choices=[(o.value, o.value) for o in OrderSource]
+    )
+
+    outcome = models.CharField(
+        max_length=8, choices=[(o.value, o.value) for o in OutcomeKind]
+    )
+    outcome_score = models.FloatField(null=True)
+    outcome_out_of = models.FloatField(null=True)
+    outcome_label = models.CharField(max_length=200, blank=True)
+    outcome_source = models.CharField(max_length=200, blank=True)
+
+    step_count = models.IntegerField()
+    model_call_count = models.IntegerField()
+    tool_call_count = models.IntegerField()
+    usage_known = models.IntegerField()
+    error_count = models.IntegerField()
+    signal_count = models.IntegerField(default=0)
+    models_seen = ArrayField(models.TextField(), default=list)
+    agents_seen = ArrayField(models.TextField(), default=list)
+    metadata = models.JSONField(default=dict)
+    labels = models.JSONField(default=dict)
+    notes = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["upload", "ordinal"], name="one_trace_per_place_in_upload"
+            ),
+            models.UniqueConstraint(
+                fields=["project", "native_id"],
+                condition=Q(native_id__isnull=False),
+                name="one_trace_per_native_id",
+            ),
+            models.CheckConstraint(
+                condition=Q(usage_known__lte=models.F("model_call_count")),
+                name="usage_known_of_model_calls",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["project", "-id"], name="trace_newest"),
+            models.Index(
+                fields=["project", "-step_count", "-id"], name="trace_longest"
+            ),
+            models.Index(
+                fields=["project", "-error_count", "-id"], name="trace_most_errors"
+            ),
+            models.Index(
+                fields=["project", "-signal_count", "-id"], name="trace_most_signals"
+            ),
+            models.Index(fields=["project", "outcome", "-id"], name="trace_by_outcome"),
+            models.Index(fields=["project", "format", "-id"], name="trace_by_format"),
+            models.Index(fields=["task", "trial", "id"], name="trace_trials"),
+            models.Index(
+                fields=["project", "name"],
+                name="trace_by_name",
+                opclasses=["int8_ops", "varchar_pattern_ops"],
+            ),
+            GinIndex(fields=["models_seen"], name="trace_models"),
+            GinIndex(fields=["agents_seen"], name="trace_agents"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AgentInvocation(models.Model):
+    """One activation of a named agent inside a trace."""
+
+    pk = models.CompositePrimaryKey("trace_id", "number")
+    trace = models.ForeignKey(Trace, on_delete=models.CASCADE)
+    number = models.IntegerField()
+    agent = models.CharField(max_length=200, null=True)
+    parent = models.IntegerField(null=True)
+    via = models.CharField(max_length=8, choices=[(v.value, v.value) for v in Via])
+    start_ns = models.BigIntegerField(null=True)
+    end_ns = models.BigIntegerField(null=True)
+    status = models.SmallIntegerField()
+    native_id = models.CharField(max_length=200, null=True)
+
+    def __str__(self) -> str:
+        return f"{self.agent or 'agent'} #{self.number} of trace {self.trace_id}"
+
+
+class Step(models.Model):
+    """One ordered event of a trace: structure, timing and usage, no texts.
+
+    `kind`, `status`, `finish` and `usage_state` are places in the tuples above.
+    """
+
+    pk = models.CompositePrimaryKey("trace_id", "seq")
+    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, db_index=False)
+    seq = models.IntegerField()
+    kind = models.SmallIntegerField()
+    status = models.SmallIntegerField()
+    invocation = models.IntegerField(null=True)
+    parent = models.IntegerField(null=True)
+    name = models.TextField(null=True)
+    start_ns = models.BigIntegerField(null=True)
+    end_ns = models.BigIntegerField(null=True)
+    error_type = models.TextField(null=True)
+    native_id = models.TextField(null=True)
+
+    provider = models.TextField(null=True)
+    model = models.TextField(null=True)
+    finish = models.SmallIntegerField(null=True)
+    response_id = models.TextField(null=True)
+    conversation = models.TextField(null=True)
+    usage_state = models.SmallIntegerField(null=True)
+    input_total = models.BigIntegerField(null=True)
+    input_cached = models.BigIntegerField(null=True)
+    input_cache_write = models.BigIntegerField(null=True)
+    output_total = models.BigIntegerField(null=True)
+    output_reasoning = models.BigIntegerField(null=True)
+    total = models.BigIntegerField(null=True)
+    retry_of = models.IntegerField(null=True)
+    flags = models.SmallIntegerField(default=0)
+
+    call_id = models.TextField(null=True)
+    requested_by = models.IntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(
+                    usage_state__in=[
+                        USAGE_STATES.index(UsageState.MISSING),
+                        USAGE_STATES.index(UsageState.ZERO_SUSPECT),
+                    ]
+                )
+                | Q(
+                    input_total=None,
+                    input_cached=None,
+                    input_cache_write=None,
+                    output_total=None,
+                    output_reasoning=None,
+                    total=None,
+                ),
+                name="missing_usage_is_null",
+            ),
+            models.CheckConstraint(
+                condition=~Q(kind=KINDS.index(StepKind.MODEL_CALL))
+                | Q(usage_state__isnull=False),
+                name="a_model_call_has_a_usage_state",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"step {self.seq} of trace {self.trace_id}"
+
+
+class BodyChunk(models.Model):
+    """The texts of up to 64 neighbouring steps, as one zstd-compressed JSON array."""
+
+    pk = models.CompositePrimaryKey("trace_id", "first_seq")
+    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, db_index=False)
+    first_seq = models.IntegerField()
+    data = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"bodies from step {self.first_seq} of trace {self.trace_id}"

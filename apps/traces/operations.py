@@ -1,0 +1,496 @@
+"""Writing uploads and traces. Every write of a reader is fenced by its attempt.
+
+Leases use the database's clock, so that workers on machines whose clocks differ agree
+on who may write.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from apps.accounts.models import Project, User
+from apps.engine.format import Note, Progress, Rejected
+from apps.engine.trace import Trace as EngineTrace
+from apps.traces.codec import (
+    INVOCATION_COLUMNS,
+    STEP_COLUMNS,
+    Counts,
+    body_chunks,
+    content_hash,
+    counts_of,
+    invocation_row,
+    step_row,
+)
+from apps.traces.models import RejectedRecord, Task, Trace, Upload
+from apps.traces.storage import ReceivedFile, take_over
+from apps.traces.transitions import (
+    MAX_ATTEMPTS,
+    NotPossibleNow,
+    UploadState,
+    check_can_follow,
+)
+
+MAX_REJECTED_KEPT = 100
+COPY_BATCH_STEPS = 4_000
+
+
+class LostClaim(Exception):
+    """Someone else reads this upload now; whatever this reader found is dropped."""
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """The right to read one upload, until the lease ends or another attempt starts."""
+
+    upload_id: int
+    project_id: int
+    attempt: int
+    sha256: str
+    name: str
+    format_override: str
+    lease_seconds: int
+
+
+class Batch(msgspec.Struct):
+    """What a reader found since its last write."""
+
+    traces: list[tuple[int, EngineTrace]] = []
+    rejected: list[Rejected] = []
+    notes: list[Note] = []
+    progress: Progress | None = None
+    steps: int = 0
+
+    def add_trace(self, ordinal: int, trace: EngineTrace) -> None:
+        """Take a trace with its place in the upload."""
+        self.traces.append((ordinal, trace))
+        self.steps += len(trace.steps)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to write."""
+        return self.steps >= COPY_BATCH_STEPS or len(self.rejected) >= 1_000
+
+
+class Receipt(msgspec.Struct):
+    """What the whole reading had to say besides its traces, bounded in memory."""
+
+    rejected: list[Rejected] = []
+    rejected_count: int = 0
+    note_counts: Counter[str] = msgspec.field(default_factory=Counter)
+    sentences: dict[str, str] = {}
+
+    def reject(self, item: Rejected) -> None:
+        """Count a rejected record; the first 100 are kept with their text."""
+        self.rejected_count += 1
+        if len(self.rejected) < MAX_REJECTED_KEPT:
+            self.rejected.append(item)
+
+    def note(self, note: Note) -> None:
+        """Count a note; the first sentence of each code is the one that shows."""
+        self.note_counts[note.code] += note.count
+        self.sentences.setdefault(note.code, note.sentence)
+
+
+class StoredTrace(msgspec.Struct, frozen=True):
+    """A trace that was written, with its id."""
+
+    trace_id: int
+    content_hash: str
+    trace: EngineTrace
+
+
+def create_upload(
+    *,
+    project: Project,
+    received: ReceivedFile,
+    name: str,
+    user: User | None,
+    now: Any,
+    format_override: str = "",
+) -> tuple[Upload, bool]:
+    """Keep received bytes as an upload; the same bytes are the same upload.
+
+    Returns the upload and whether it is new. The bytes are durable before the row is.
+    """
+    take_over(received)
+    try:
+        with transaction.atomic():
+            upload = Upload.objects.create(
+                project=project,
+                sha256=received.sha256,
+                size=received.size,
+                name=name[:255],
+                state=UploadState.RECEIVED.value,
+                created_by=user,
+                created_at=now,
+                format_override=format_override,
+            )
+    except IntegrityError:
+        return Upload.objects.get(project=project, sha256=received.sha256), False
+    return upload, True
+
+
+def claim_upload(*, upload_id: int, lease_seconds: int) -> Claim | None:
+    """Claim an upload for reading by one conditional update; None if it is not free.
+
+    Free means received, or reading with an expired lease. After three attempts it is
+    not claimed again (`give_up_stuck_uploads` fails it).
+    """
+    lease = Now() + timedelta(seconds=lease_seconds)
+    free = Q(state=UploadState.RECEIVED.value) | Q(
+        state=UploadState.READING.value, lease_until__lt=Now()
+    )
+    claimed = Upload.objects.filter(
+        free, pk=upload_id, attempt__lt=MAX_ATTEMPTS
+    ).update(
+        state=UploadState.READING.value,
+        attempt=F("attempt") + 1,
+        lease_until=lease,
+        duplicate_count=0,
+    )
+    if claimed != 1:
+        return None
+    upload = Upload.objects.get(pk=upload_id)
+    return Claim(
+        upload_id=upload.pk,
+        project_id=upload.project_id,
+        attempt=upload.attempt,
+        sha256=upload.sha256,
+        name=upload.name,
+        format_override=upload.format_override,
+        lease_seconds=lease_seconds,
+    )
+
+
+def _hold(claim: Claim) -> Upload:
+    """Lock the upload's row for this transaction; raises `LostClaim`."""
+    upload = (
+        Upload.objects.select_for_update()
+        .filter(
+            pk=claim.upload_id,
+            attempt=claim.attempt,
+            state=UploadState.READING.value,
+        )
+        .first()
+    )
+    if upload is None:
+        raise LostClaim
+    return upload
+
+
+def renew_claim(claim: Claim) -> None:
+    """Extend the lease; raises `LostClaim` when another attempt has begun."""
+    renewed = Upload.objects.filter(
+        pk=claim.upload_id, attempt=claim.attempt, state=UploadState.READING.value
+    ).update(lease_until=Now() + timedelta(seconds=claim.lease_seconds))
+    if renewed != 1:
+        raise LostClaim
+
+
+def name_reader(*, claim: Claim, format_slug: str, reader_version: int) -> None:
+    """Write down which reader reads this upload."""
+    Upload.objects.filter(pk=claim.upload_id, attempt=claim.attempt).update(
+        format=format_slug, reader_version=reader_version
+    )
+
+
+def stored_ordinals(claim: Claim) -> frozenset[int]:
+    """Places in the upload whose traces an earlier attempt has written already."""
+    rows = Trace.objects.filter(upload_id=claim.upload_id)
+    return frozenset(rows.values_list("ordinal", flat=True))
+
+
+def _known_native_ids(claim: Claim, batch: Batch) -> dict[str, tuple[str, int]]:
+    ids = [trace.native_id for _, trace in batch.traces if trace.native_id]
+    if not ids:
+        return {}
+    rows = Trace.objects.filter(project_id=claim.project_id, native_id__in=ids)
+    return {
+        str(native): (digest, upload_id)
+        for native, digest, upload_id in rows.values_list(
+            "native_id", "content_hash", "upload_id"
+        )
+    }
+
+
+def _sort_out_known(
+    claim: Claim, batch: Batch
+) -> tuple[list[tuple[int, str, EngineTrace]], int]:
+    """Traces that are new, and how many were here already with the same content.
+
+    The same id with other content is rejected: the first one is kept.
+    """
+    known = _known_native_ids(claim, batch)
+    new: list[tuple[int, str, EngineTrace]] = []
+    here = 0
+    for ordinal, trace in batch.traces:
+        digest = content_hash(trace)
+        if trace.native_id is None or trace.native_id not in known:
+            new.append((ordinal, digest, trace))
+            if trace.native_id:
+                known[trace.native_id] = (digest, claim.upload_id)
+        elif known[trace.native_id][0] == digest:
+            here += 1
+        else:
+            batch.rejected.append(
+                Rejected(
+                    place=f"trace {ordinal + 1}",
+                    reason=(
+                        f"A trace with the id {trace.native_id} is in this project "
+                        "already, with other content. The first one was kept."
+                    ),
+                    excerpt=trace.name[:200],
+                )
+            )
+    return new, here
+
+
+def _task_ids(claim: Claim, traces: Sequence[EngineTrace]) -> dict[str, int]:
+    keys = sorted({trace.task for trace in traces if trace.task})
+    if not keys:
+        return {}
+    Task.objects.bulk_create(
+        [Task(project_id=claim.project_id, key=key) for key in keys],
+        ignore_conflicts=True,
+    )
+    rows = Task.objects.filter(project_id=claim.project_id, key__in=keys)
+    return dict(rows.values_list("key", "id"))
+
+
+def _trace_row(
+    claim: Claim, ordinal: int, digest: str, trace: EngineTrace, counts: Counts
+) -> Trace:
+    outcome = trace.outcome
+    return Trace(
+        project_id=claim.project_id,
+        upload_id=claim.upload_id,
+        ordinal=ordinal,
+        native_id=trace.native_id,
+        content_hash=digest,
+        name=trace.name[:300],
+        session=(trace.session or "")[:200],
+        trial=trace.trial,
+        start_ns=trace.start_ns,
+        end_ns=trace.end_ns,
+        order=trace.order.value,
+        outcome=outcome.kind.value,
+        outcome_score=outcome.score,
+        outcome_out_of=outcome.out_of,
+        outcome_label=(outcome.label or "")[:200],
+        outcome_source=(outcome.source or "")[:200],
+        step_count=counts.steps,
+        model_call_count=counts.model_calls,
+        tool_call_count=counts.tool_calls,
+        usage_known=counts.usage_known,
+        error_count=counts.errors,
+        models_seen=list(counts.models),
+        agents_seen=list(counts.agents),
+        metadata=trace.metadata,
+        labels=trace.labels,
+        notes=list(trace.notes),
+    )
+
+
+def _copy(
+    table: str, columns: Sequence[tuple[str, str]], rows: Iterator[tuple[Any, ...]]
+) -> None:
+    names = ", ".join(f'"{name}"' for name, _ in columns)
+    statement = f"COPY {table} ({names}) FROM STDIN (FORMAT BINARY)"
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        copy.set_types([kind for _, kind in columns])
+        for row in rows:
+            copy.write_row(row)
+
+
+_CHUNK_COLUMNS = (("trace_id", "int8"), ("first_seq", "int4"), ("data", "bytea"))
+
+
+def _write_traces(
+    claim: Claim, upload: Upload, new: list[tuple[int, str, EngineTrace]]
+) -> list[StoredTrace]:
+    counted = [(ordinal, digest, t, counts_of(t)) for ordinal, digest, t in new]
+    tasks = _task_ids(claim, [trace for _, _, trace in new])
+    rows = []
+    for ordinal, digest, trace, counts in counted:
+        row = _trace_row(claim, ordinal, digest, trace, counts)
+        row.format = upload.format
+        row.task_id = tasks.get(trace.task) if trace.task else None
+        rows.append(row)
+        _count(upload, counts)
+    Trace.objects.bulk_create(rows)
+    stored = [
+        StoredTrace(trace_id=row.pk, content_hash=digest, trace=trace)
+        for row, (_, digest, trace) in zip(rows, new, strict=True)
+    ]
+    _copy(
+        "traces_agentinvocation",
+        INVOCATION_COLUMNS,
+        (invocation_row(s.trace_id, i) for s in stored for i in s.trace.invocations),
+    )
+    _copy(
+        "traces_step",
+        STEP_COLUMNS,
+        (step_row(s.trace_id, step) for s in stored for step in s.trace.steps),
+    )
+    _copy(
+        "traces_bodychunk",
+        _CHUNK_COLUMNS,
+        (
+            (s.trace_id, first, data)
+            for s in stored
+            for first, data in body_chunks(s.trace.steps)
+        ),
+    )
+    return stored
+
+
+def _count(upload: Upload, counts: Counts) -> None:
+    upload.trace_count += 1
+    upload.step_count += counts.steps
+    upload.model_call_count += counts.model_calls
+    upload.tool_call_count += counts.tool_calls
+    upload.usage_known += counts.usage_known
+    upload.models_seen = sorted({*upload.models_seen, *counts.models})
+    upload.agents_seen = sorted({*upload.agents_seen, *counts.agents})
+
+
+def _note_progress(upload: Upload, progress: Progress | None) -> None:
+    if progress is not None:
+        upload.bytes_read = progress.bytes_read
+        upload.bytes_total = progress.bytes_total
+
+
+def store_batch(*, claim: Claim, batch: Batch) -> list[StoredTrace]:
+    """Write a batch of traces and renew the lease, inside the caller's transaction.
+
+    The caller adds what else belongs to these traces (their screenings) before it
+    commits, so that a trace is visible only with its answers. Raises `LostClaim`.
+    """
+    upload = _hold(claim)
+    new, here = _sort_out_known(claim, batch)
+    stored = _write_traces(claim, upload, new) if new else []
+    upload.duplicate_count += here
+    _note_progress(upload, batch.progress)
+    upload.lease_until = Now() + timedelta(seconds=claim.lease_seconds)  # type: ignore[assignment]
+    upload.save()
+    return stored
+
+
+def finish_upload(*, claim: Claim, receipt: Receipt) -> None:
+    """Write the receipt: what was rejected, what the reader noted, and the end.
+
+    Raises `LostClaim`.
+    """
+    with transaction.atomic():
+        upload = _hold(claim)
+        check_can_follow(UploadState(upload.state), UploadState.DONE)
+        _write_receipt(upload, receipt)
+        upload.state = UploadState.DONE.value
+        upload.bytes_read = upload.bytes_total or upload.bytes_read
+        upload.lease_until = None
+        upload.finished_at = Now()  # type: ignore[assignment]
+        upload.save()
+
+
+def fail_upload(*, claim: Claim, sentence: str, receipt: Receipt) -> None:
+    """End an upload of which nothing could be read, with a sentence. `LostClaim`."""
+    with transaction.atomic():
+        upload = _hold(claim)
+        check_can_follow(UploadState(upload.state), UploadState.FAILED)
+        _write_receipt(upload, receipt)
+        upload.state = UploadState.FAILED.value
+        upload.failure = sentence
+        upload.lease_until = None
+        upload.finished_at = Now()  # type: ignore[assignment]
+        upload.save()
+
+
+def _write_receipt(upload: Upload, receipt: Receipt) -> None:
+    RejectedRecord.objects.filter(upload=upload).delete()
+    RejectedRecord.objects.bulk_create(
+        [
+            RejectedRecord(
+                upload=upload,
+                place=item.place[:120],
+                reason=item.reason,
+                excerpt=item.excerpt[:500],
+            )
+            for item in receipt.rejected
+        ]
+    )
+    upload.rejected_count = receipt.rejected_count
+    upload.notes = [
+        {"code": code, "sentence": receipt.sentences[code], "count": count}
+        for code, count in receipt.note_counts.items()
+    ]
+
+
+def add_signal_counts(*, claim: Claim, per_trace: dict[int, int]) -> None:
+    """Count the signals of freshly stored traces on their rows and on the upload."""
+    total = sum(per_trace.values())
+    if not total:
+        return
+    by_count: dict[int, list[int]] = {}
+    for trace_id, count in per_trace.items():
+        by_count.setdefault(count, []).append(trace_id)
+    for count, ids in by_count.items():
+        Trace.objects.filter(pk__in=ids).update(signal_count=count)
+    Upload.objects.filter(pk=claim.upload_id).update(
+        signal_count=F("signal_count") + total
+    )
+
+
+def give_up_stuck_uploads() -> int:
+    """Fail what was claimed three times and never finished; returns how many."""
+    return Upload.objects.filter(
+        state=UploadState.READING.value,
+        lease_until__lt=Now(),
+        attempt__gte=MAX_ATTEMPTS,
+    ).update(
+        state=UploadState.FAILED.value,
+        finished_at=Now(),
+        lease_until=None,
+        failure=(
+            f"Reading this file ended the worker {MAX_ATTEMPTS} times. Its bytes are "
+            "kept; traces that were read before are kept too. Read it again, or split it."
+        ),
+    )
+
+
+def allow_erasing_history() -> None:
+    """Let this transaction remove history together with the traces it belongs to."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('evalsite.erasing', 'yes', true)")
+
+
+def reread_upload(*, upload: Upload, format_override: str) -> None:
+    """Forget what was read and read the kept bytes again, maybe as another format.
+
+    Raises `NotPossibleNow` while it is being read. The caller makes sure that no
+    decision would be lost.
+    """
+    with transaction.atomic():
+        held = Upload.objects.select_for_update().get(pk=upload.pk)
+        check_can_follow(UploadState(held.state), UploadState.RECEIVED)
+        allow_erasing_history()
+        Trace.objects.filter(upload=held).delete()
+        RejectedRecord.objects.filter(upload=held).delete()
+        fresh = Upload(
+            pk=held.pk,
+            project=held.project,
+            sha256=held.sha256,
+            size=held.size,
+            name=held.name,
+            created_by=held.created_by,
+            created_at=held.created_at,
+            state=UploadState.RECEIVED.value,
+            format_override=format_override,
+        )
+        fresh.save(force_update=True)

@@ -1,0 +1,167 @@
+"""Where the raw bytes of uploads lie: content-addressed, never changed.
+
+A file is hashed while it arrives and is taken over by a rename, so an upload is
+either wholly there under its SHA-256 or not there at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadhandler import FileUploadHandler, StopUpload
+
+
+class ReceivedFile(msgspec.Struct, frozen=True):
+    """Bytes that arrived but belong to no upload yet: where, how many, their hash."""
+
+    path: Path
+    size: int
+    sha256: str
+
+
+class TooLarge(Exception):
+    """More bytes came than are taken; the message is a sentence for a person."""
+
+
+def size_in_words(size: float) -> str:
+    """A byte count for people, in steps of 1,000: `4.1 MB`."""
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def too_large_sentence(limit: int) -> str:
+    """What the uploader is told when a file is over the limit."""
+    return (
+        f"This file is larger than {size_in_words(limit)}, the most that is taken. "
+        "Split it, compress it (.gz or .zst), or raise EVALSITE_MAX_UPLOAD_BYTES."
+    )
+
+
+def _incoming() -> Path:
+    folder = settings.UPLOADS_DIR / "incoming"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder
+
+
+class Receiver:
+    """Takes chunks of one file, hashes them and keeps them in a temporary file."""
+
+    def __init__(self, *, limit: int) -> None:
+        self._limit = limit
+        self._hash = hashlib.sha256()
+        self._size = 0
+        descriptor, name = tempfile.mkstemp(dir=_incoming())
+        self._file = os.fdopen(descriptor, "wb")
+        self._path = Path(name)
+
+    def take(self, chunk: bytes) -> None:
+        """Keep `chunk`; raises `TooLarge` (and drops everything) over the limit."""
+        self._size += len(chunk)
+        if self._size > self._limit:
+            self.drop()
+            raise TooLarge(too_large_sentence(self._limit))
+        self._hash.update(chunk)
+        self._file.write(chunk)
+
+    def finish(self) -> ReceivedFile:
+        """Make the bytes durable and return them."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        return ReceivedFile(self._path, self._size, self._hash.hexdigest())
+
+    def drop(self) -> None:
+        """Forget the bytes. Safe to run twice."""
+        self._file.close()
+        self._path.unlink(missing_ok=True)
+
+
+def receive(chunks: Iterable[bytes], *, limit: int) -> ReceivedFile:
+    """Keep the bytes of `chunks` in a durable temporary file.
+
+    Raises `TooLarge` when they are more than `limit`.
+    """
+    receiver = Receiver(limit=limit)
+    try:
+        for chunk in chunks:
+            receiver.take(chunk)
+    except BaseException:
+        receiver.drop()
+        raise
+    return receiver.finish()
+
+
+def path_of(sha256: str) -> Path:
+    """Where the bytes with this hash lie in the store."""
+    folder: Path = settings.UPLOADS_DIR
+    return folder / sha256[:2] / sha256
+
+
+def take_over(received: ReceivedFile) -> None:
+    """Move received bytes into the store, durably. Safe to run twice."""
+    target = path_of(received.sha256)
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    received.path.replace(target)
+    descriptor = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def open_raw(sha256: str) -> BinaryIO:
+    """The bytes with this hash, as a binary stream; raises `FileNotFoundError`."""
+    return path_of(sha256).open("rb")
+
+
+class HashedUpload(UploadedFile):
+    """An uploaded file that was hashed and kept while it arrived."""
+
+    def __init__(self, *, received: ReceivedFile, name: str) -> None:
+        super().__init__(file=None, name=name, size=received.size)
+        self.received = received
+
+    def close(self) -> None:
+        """Drop the bytes unless they were taken over."""
+        self.received.path.unlink(missing_ok=True)
+
+
+class HashingUploadHandler(FileUploadHandler):
+    """Django's upload handler: streams each file to disk and hashes it on the way."""
+
+    receiver: Receiver | None = None
+
+    def new_file(self, *args: object, **kwargs: object) -> None:
+        super().new_file(*args, **kwargs)  # type: ignore[arg-type]
+        self.receiver = Receiver(limit=settings.MAX_UPLOAD_BYTES)
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:  # noqa: ARG002
+        if self.receiver is None:
+            return
+        try:
+            self.receiver.take(raw_data)
+        except TooLarge as error:
+            raise StopUpload(connection_reset=True) from error
+
+    def file_complete(self, file_size: int) -> HashedUpload | None:  # noqa: ARG002
+        if self.receiver is None:
+            return None
+        received, self.receiver = self.receiver.finish(), None
+        return HashedUpload(received=received, name=self.file_name or "")
+
+    def upload_interrupted(self) -> None:
+        """Leave no half file behind when the sender goes away."""
+        if self.receiver is not None:
+            self.receiver.drop()
+            self.receiver = None

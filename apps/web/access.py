@@ -1,0 +1,139 @@
+"""The only way from a URL to something of a project.
+
+A view of a project gets a `Place`, and everything it loads it loads through that
+place's project, so what belongs to another project answers 404 like what never was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponseBase
+
+from apps.accounts.models import ApiToken, Project, User
+from apps.accounts.permissions import (
+    NotAllowed,
+    Permission,
+    allows,
+    check_allowed,
+    refusal,
+)
+from apps.accounts.queries import membership
+from apps.reports.models import Report
+from apps.review import queries as review
+from apps.review.models import Signal
+from apps.traces.models import Trace, Upload
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Place:
+    """A project as one member sees it: the project, the member, the role."""
+
+    def __init__(self, *, project: Project, user: User, role: str) -> None:
+        self.project = project
+        self.user = user
+        self.role = role
+
+    def can(self, permission: Permission) -> bool:
+        """Whether the member's role is enough for an act."""
+        return allows(self.role, permission)
+
+    def refusal(self, permission: Permission) -> str:
+        """Why the act is not allowed, as a sentence; empty when it is."""
+        return refusal(self.role, permission)
+
+    def upload(self, upload_id: int) -> Upload:
+        """An upload of this project, or 404."""
+        return _or_404(
+            Upload.objects.filter(project=self.project, pk=upload_id)
+            .select_related("created_by")
+            .first()
+        )
+
+    def trace(self, trace_id: int) -> Trace:
+        """A trace of this project, or 404."""
+        return _or_404(
+            Trace.objects.filter(project=self.project, pk=trace_id)
+            .select_related("upload", "task")
+            .first()
+        )
+
+    def signal(self, signal_id: int) -> Signal:
+        """A signal of this project, or 404."""
+        try:
+            return review.signal_of(project=self.project, signal_id=signal_id)
+        except Signal.DoesNotExist:
+            raise Http404 from None
+
+    def report(self, report_id: int) -> Report:
+        """A report of this project, or 404."""
+        return _or_404(
+            Report.objects.filter(project=self.project, pk=report_id)
+            .select_related("created_by")
+            .first()
+        )
+
+    def token(self, token_id: int) -> ApiToken:
+        """An API token of this project, or 404."""
+        return _or_404(
+            ApiToken.objects.filter(project=self.project, pk=token_id).first()
+        )
+
+    def member(self, user_id: int) -> User:
+        """A member of this project, or 404."""
+        return _or_404(
+            User.objects.filter(
+                pk=user_id, membership__project=self.project
+            ).first()
+        )
+
+
+def _or_404(thing: T | None) -> T:
+    if thing is None:
+        raise Http404
+    return thing
+
+
+def signed_in(request: HttpRequest) -> User:
+    """The user of a request that the sign-in middleware let through."""
+    if not isinstance(request.user, User):
+        raise PermissionDenied("Sign in first.")
+    return request.user
+
+
+def in_project(
+    permission: Permission,
+) -> Callable[
+    [Callable[Concatenate[HttpRequest, Place, P], HttpResponseBase]],
+    Callable[Concatenate[HttpRequest, str, P], HttpResponseBase],
+]:
+    """Give the view a `Place`: 404 for strangers, 403 with a sentence below the role."""
+
+    def decorate(
+        view: Callable[Concatenate[HttpRequest, Place, P], HttpResponseBase],
+    ) -> Callable[Concatenate[HttpRequest, str, P], HttpResponseBase]:
+        @wraps(view)
+        def wrapped(
+            request: HttpRequest, slug: str, *args: P.args, **kwargs: P.kwargs
+        ) -> HttpResponseBase:
+            user = signed_in(request)
+            found = membership(user=user, slug=slug)
+            if found is None:
+                raise Http404
+            try:
+                check_allowed(found.role, permission)
+            except NotAllowed as error:
+                raise PermissionDenied(str(error)) from error
+            place = Place(project=found.project, user=user, role=found.role)
+            request.place = place  # type: ignore[attr-defined]
+            return view(request, place, *args, **kwargs)
+
+        return wrapped
+
+    return decorate
+

@@ -1,0 +1,79 @@
+"""What every page needs: the project's navigation with its counts, and the theme."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from django.http import HttpRequest
+from django.urls import reverse
+
+from apps.accounts.models import Project, User
+from apps.accounts.permissions import Permission
+from apps.accounts.queries import projects_of
+from apps.review.queries import counts
+from apps.web.access import Place
+
+
+class NavItem(msgspec.Struct, frozen=True):
+    """One link of the side navigation; `number` is a count or None."""
+
+    name: str
+    label: str
+    url: str
+    icon: str
+    number: int | None
+    is_current: bool
+
+
+class Navigation(msgspec.Struct, frozen=True):
+    """The side navigation of one project, and the projects to switch to."""
+
+    project: Project
+    role: str
+    items: list[NavItem]
+    others: list[Project]
+    may_upload: bool
+
+
+_ITEMS = (
+    ("overview", "Overview", "layout-dashboard", ("overview",)),
+    ("queue", "Review queue", "inbox", ("queue", "signal")),
+    ("traces", "Traces", "route", ("traces", "trace")),
+    ("uploads", "Uploads", "upload", ("uploads", "upload")),
+    ("reports", "Reports", "file-text", ("reports", "report")),
+    ("project-settings", "Settings", "settings", ("project-settings",)),
+)
+
+
+def navigation(request: HttpRequest) -> dict[str, Any]:
+    """Context of every page: `nav` inside a project, None elsewhere."""
+    place = getattr(request, "place", None)
+    if not isinstance(place, Place) or not isinstance(request.user, User):
+        return {"nav": None}
+    match = request.resolver_match
+    current = match.url_name if match else ""
+    open_number = counts(project=place.project, user=place.user).open
+    return {
+        "nav": Navigation(
+            project=place.project,
+            role=place.role,
+            items=[
+                NavItem(
+                    name=name,
+                    label=label,
+                    url=reverse(name, args=[place.project.slug]),
+                    icon=icon,
+                    number=open_number if name == "queue" else None,
+                    is_current=current in names,
+                )
+                for name, label, icon, names in _ITEMS
+            ],
+            others=[
+                m.project
+                for m in projects_of(request.user)
+                if m.project_id != place.project.pk
+            ],
+            may_upload=place.can(Permission.UPLOAD),
+        )
+    }

@@ -1,0 +1,115 @@
+"""Forms: what a person may send, checked field by field."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+from django import forms
+
+from apps.accounts.models import User
+from apps.accounts.permissions import Role, Scope
+from apps.engine.formats import FORMATS
+from apps.review.operations import DecisionInput
+from apps.review.transitions import DismissalReason, FailureKind, Verdict
+
+
+def format_choices() -> list[tuple[str, str]]:
+    """The formats a person may choose, with detection from content first."""
+    return [("", "Recognise from content"), *((f.slug, f.label) for f in FORMATS)]
+
+
+class ProjectForm(forms.Form):
+    """A new project."""
+
+    name = forms.CharField(max_length=120)
+    description = forms.CharField(max_length=500, required=False)
+
+
+class ReadAgainForm(forms.Form):
+    """Read an upload again, maybe as another format."""
+
+    format = forms.ChoiceField(choices=format_choices, required=False)
+
+
+class MemberForm(forms.Form):
+    """Add a member by user name; a new user gets a one-time sign-in link."""
+
+    username = forms.CharField(
+        max_length=150, validators=[User.username_validator], label="User name"
+    )
+    role = forms.ChoiceField(choices=Role.choices)
+
+
+class RoleForm(forms.Form):
+    """Change a member's role, or remove the member with an empty role."""
+
+    role = forms.ChoiceField(choices=[("", "Remove"), *Role.choices], required=False)
+
+
+class TokenForm(forms.Form):
+    """A new API token."""
+
+    name = forms.CharField(max_length=80)
+    scopes = forms.MultipleChoiceField(
+        choices=Scope.choices, widget=forms.CheckboxSelectMultiple
+    )
+
+
+class ReportForm(forms.Form):
+    """What a report is called."""
+
+    title = forms.CharField(max_length=200)
+
+
+class DecisionForm(forms.Form):
+    """A decision on a signal, based on the version of the page it was made on."""
+
+    verdict = forms.ChoiceField(
+        choices=Verdict.choices, error_messages={"required": "Choose a decision first."}
+    )
+    reason = forms.ChoiceField(
+        choices=[("", ""), *DismissalReason.choices], required=False
+    )
+    note = forms.CharField(max_length=10_000, required=False)
+    failure_kind = forms.ChoiceField(
+        choices=[("", "Not said"), *FailureKind.choices], required=False
+    )
+    where_agent = forms.CharField(max_length=200, required=False)
+    where_step = forms.IntegerField(
+        min_value=1, max_value=2**31 - 1, required=False, label="Step"
+    )
+    version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
+    submission = forms.UUIDField(required=False)
+
+    def decision(self) -> DecisionInput:
+        """The decision as the review app takes it; steps count from 1 for people."""
+        data: dict[str, Any] = self.cleaned_data
+        step = data["where_step"]
+        return DecisionInput(
+            verdict=Verdict(data["verdict"]),
+            reason=data["reason"],
+            note=data["note"].strip(),
+            failure_kind=data["failure_kind"],
+            where_agent=data["where_agent"],
+            where_step=None if step is None else step - 1,
+        )
+
+    @staticmethod
+    def new_submission() -> str:
+        """A key that makes the same form sent twice one decision."""
+        return str(uuid4())
+
+
+class VersionForm(forms.Form):
+    """An act that is based on the version of the page it was made on."""
+
+    version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
+
+
+def first_error(form: forms.Form) -> str:
+    """The first thing that is wrong with a form, as one sentence."""
+    for field, errors in form.errors.items():
+        label = form.fields[field].label or field if field in form.fields else ""
+        return f"{label or field}: {errors[0]}".replace("_", " ").capitalize()
+    return ""

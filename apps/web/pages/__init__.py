@@ -1,0 +1,1 @@
+"""What each page needs, as dataclasses built from queries."""

@@ -1,0 +1,188 @@
+"""What the review queue needs: filters from the URL, rows, pages, empty states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from apps.accounts.permissions import Permission
+from apps.engine.checks import CHECKS
+from apps.engine.trace import OutcomeKind
+from apps.figures import Sparkline, sparkline_of
+from apps.review.models import Signal
+from apps.review.queries import (
+    ORDERS,
+    PAGE_SIZE,
+    QueueCounts,
+    QueueFilter,
+    after,
+    counts,
+    queue_signals,
+    with_rows,
+)
+from apps.screening.queries import counts_per_check
+from apps.web.access import Place
+from apps.web.words import chance_in_words
+
+VIEWS = (
+    ("open", "To review"),
+    ("mine", "Mine"),
+    ("decided", "Decided"),
+    ("all", "All"),
+)
+SORT_LABELS = {
+    "rarest": "Rarest by chance first",
+    "largest": "Largest effect first",
+    "newest": "Newest first",
+    "oldest": "Oldest first",
+}
+
+
+def _whole(value: str) -> int | None:
+    return int(value) if value.isdigit() and len(value) < 19 else None
+
+
+def filter_from(query: Mapping[str, str]) -> QueueFilter:
+    """The filter that a URL or form asks for; what it does not know it ignores."""
+
+    def one_of(name: str, allowed: Mapping[str, Any] | set[str], default: str) -> str:
+        value = query.get(name, default)
+        return value if value in allowed else default
+
+    return QueueFilter(
+        view=one_of("view", {key for key, _ in VIEWS}, "open"),
+        check=one_of("check", {check.slug for check in CHECKS}, ""),
+        agent=query.get("agent", "").replace("\x00", "")[:200],
+        outcome=one_of("outcome", {kind.value for kind in OutcomeKind}, ""),
+        usage=one_of("usage", {"missing", "complete"}, ""),
+        upload=_whole(query.get("upload", "")),
+        sort=one_of("sort", ORDERS, "rarest"),
+    )
+
+
+def fields_of(where: QueueFilter) -> dict[str, str]:
+    """The filter as form fields; defaults are left out."""
+    default = QueueFilter()
+    return {
+        name: str(getattr(where, name))
+        for name in where.__struct_fields__
+        if getattr(where, name) != getattr(default, name)
+    }
+
+
+def query_of(where: QueueFilter) -> str:
+    """The filter as a query string with its question mark, or nothing."""
+    fields = fields_of(where)
+    return f"?{urlencode(fields)}" if fields else ""
+
+
+class QueueRow(msgspec.Struct, frozen=True):
+    """One signal in the queue."""
+
+    signal: Signal
+    url_query: str
+    check_label: str
+    chance: str
+    evidence: dict[str, Any]
+    sparkline: Sparkline | None
+    usage_known: int | None
+    usage_total: int | None
+
+
+class QueuePage(msgspec.Struct, frozen=True):
+    """One page of one view, with everything its empty state needs to explain itself."""
+
+    place: Place
+    where: QueueFilter
+    query: str
+    fields: dict[str, str]
+    views: list[tuple[str, str, str, int | None, bool]]
+    rows: list[QueueRow]
+    next_query: str
+    counts: QueueCounts
+    screened: int
+    expected: float | None
+    observed: int
+    refusal: str
+    checks: list[tuple[str, str]]
+    outcomes: list[str]
+    sorts: dict[str, str]
+
+
+def queue_row(signal: Signal, query: str) -> QueueRow:
+    """One row; the signal comes with its screening and trace."""
+    evidence: dict[str, Any] = signal.screening.evidence
+    known, missing = evidence.get("usage_known"), evidence.get("usage_missing")
+    series = evidence.get("series")
+    labels = {check.slug: check.label for check in CHECKS}
+    return QueueRow(
+        signal=signal,
+        url_query=query,
+        check_label=labels.get(signal.check_slug, signal.check_slug),
+        chance=chance_in_words(evidence.get("chance")),
+        evidence=evidence,
+        sparkline=sparkline_of(series) if series else None,
+        usage_known=known,
+        usage_total=None if known is None else known + (missing or 0),
+    )
+
+
+def _views(
+    where: QueueFilter, numbers: QueueCounts
+) -> list[tuple[str, str, str, int | None, bool]]:
+    count = {
+        "open": numbers.open + numbers.claimed,
+        "mine": numbers.mine,
+        "decided": numbers.decided,
+        "all": numbers.total,
+    }
+    return [
+        (
+            key,
+            label,
+            query_of(msgspec.structs.replace(where, view=key)) or "?",
+            count[key],
+            where.view == key,
+        )
+        for key, label in VIEWS
+    ]
+
+
+def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
+    """One page of the view that the URL asks for (keyset: `after` is a signal's id)."""
+    where = filter_from(query)
+    signals = queue_signals(project=place.project, where=where, user=place.user)
+    edge = _whole(query.get("after", ""))
+    if edge is not None:
+        last = Signal.objects.filter(project=place.project, pk=edge).first()
+        signals = after(signals, where=where, last=last) if last else signals
+    found = list(with_rows(signals)[: PAGE_SIZE + 1])
+    shown = found[:PAGE_SIZE]
+    text = query_of(where)
+    numbers = counts(project=place.project, user=place.user)
+    checked = counts_per_check(place.project)
+    expected = [entry.expected for entry in checked if entry.expected is not None]
+    return QueuePage(
+        place=place,
+        where=where,
+        query=text,
+        fields=fields_of(where),
+        views=_views(where, numbers),
+        rows=[queue_row(signal, text) for signal in shown],
+        next_query=(
+            f"{text or '?'}{'&' if text else ''}after={shown[-1].pk}"
+            if len(found) > PAGE_SIZE
+            else ""
+        ),
+        counts=numbers,
+        screened=sum(entry.screened for entry in checked),
+        expected=sum(expected) if expected else None,
+        observed=sum(entry.signals for entry in checked),
+        refusal=place.refusal(Permission.REVIEW),
+        checks=[(check.slug, check.label) for check in CHECKS],
+        outcomes=[kind.value for kind in OutcomeKind],
+        sorts=SORT_LABELS,
+    )

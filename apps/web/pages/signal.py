@@ -1,0 +1,209 @@
+"""What the review page of one signal needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from django.conf import settings
+from django.urls import reverse
+
+from apps.accounts.permissions import Permission
+from apps.engine.check import Check
+from apps.engine.checks import by_slug
+from apps.figures import sequence_figure
+from apps.review.models import HistoryEntry, Signal
+from apps.review.queries import (
+    QueueFilter,
+    check_precision,
+    draft_of,
+    history_of,
+    neighbours,
+)
+from apps.review.transitions import (
+    DismissalReason,
+    FailureKind,
+    SignalState,
+    Verdict,
+)
+from apps.traces.queries import bodies_between, invocations_of, steps_of
+from apps.web.access import Place
+from apps.web.forms import DecisionForm
+from apps.web.pages.queue import fields_of, query_of
+from apps.web.pages.steps import StepLine, step_lines
+from apps.web.words import number_in_words
+
+AROUND = 12
+MOST_STEPS = 200
+
+
+class SeriesRow(msgspec.Struct, frozen=True):
+    """One value of the evidence in the table twin of the chart."""
+
+    position: int
+    step: int
+    label: str
+    value: str
+
+
+class SignalPage(msgspec.Struct, frozen=True):
+    """The evidence, the decision panel, the steps around it, the history."""
+
+    place: Place
+    signal: Signal
+    check: Check | None
+    evidence: dict[str, Any]
+    chance: dict[str, Any] | None
+    usage_total: int | None
+    figure: dict[str, Any] | None
+    series_rows: list[SeriesRow]
+    steps: list[StepLine]
+    first_step: int
+    last_step: int
+    agents: list[str]
+    history: list[HistoryEntry]
+    fired: int
+    decided: int
+    confirmed: int
+    where: QueueFilter
+    query: str
+    fields: dict[str, str]
+    previous_url: str
+    next_url: str
+    typed: dict[str, str]
+    submission: str
+    refusal: str
+    is_mine: bool
+    is_others: bool
+    may_undo: bool
+    claimed_until: datetime | None
+    claim_seconds: int
+    verdicts: list[tuple[str, str]]
+    reasons: list[tuple[str, str]]
+    failure_kinds: list[tuple[str, str]]
+    suggested_reason: str
+
+
+def _check_of(signal: Signal) -> Check | None:
+    try:
+        return by_slug(signal.check_slug)
+    except KeyError:
+        return None
+
+
+def _rows(series: dict[str, Any] | None) -> list[SeriesRow]:
+    if not series:
+        return []
+    labels = series.get("labels") or [None] * len(series["values"])
+    return [
+        SeriesRow(
+            position=number + 1,
+            step=step,
+            label=label or "",
+            value="not reported" if value is None else number_in_words(value),
+        )
+        for number, (step, value, label) in enumerate(
+            zip(series["steps"], series["values"], labels, strict=False)
+        )
+    ]
+
+
+def _window(steps: list[int], step_count: int) -> tuple[int, int]:
+    """The steps to show: all evidence with some steps around it, 200 at most."""
+    if not steps:
+        return 0, min(step_count, 2 * AROUND) - 1
+    first = max(0, min(steps) - AROUND)
+    last = min(step_count - 1, max(steps) + AROUND)
+    return first, min(last, first + MOST_STEPS - 1)
+
+
+def _suggested(evidence: dict[str, Any]) -> str:
+    """The dismissal reason that the evidence itself points at, never preselected."""
+    finishes = (evidence.get("facts") or {}).get("finish_reasons") or {}
+    if finishes.get("length"):
+        return DismissalReason.CAPPED.value
+    if evidence.get("usage_missing"):
+        return DismissalReason.USAGE_MISSING.value
+    return ""
+
+
+def _link(place: Place, signal_id: int | None, query: str) -> str:
+    if signal_id is None:
+        return ""
+    return reverse("signal", args=[place.project.slug, signal_id]) + query
+
+
+def signal_page(
+    place: Place,
+    signal: Signal,
+    where: QueueFilter,
+    *,
+    typed: Mapping[str, str] | None = None,
+) -> SignalPage:
+    """The review page of `signal` inside the view `where`; `typed` wins over drafts."""
+    evidence: dict[str, Any] = signal.screening.evidence
+    series = evidence.get("series")
+    rows = _rows(series)
+    marked = {row.step: row.value for row in rows} or {
+        step: "" for step in evidence.get("steps") or []
+    }
+    first, last = _window(sorted(marked), signal.trace.step_count)
+    invocations = invocations_of(signal.trace_id)
+    query = query_of(where)
+    before, following = neighbours(
+        project=place.project, where=where, signal=signal, user=place.user
+    )
+    fired, decided, confirmed = check_precision(project=place.project).get(
+        signal.check_slug, (0, 0, 0)
+    )
+    draft = draft_of(signal=signal, user=place.user)
+    known, missing = evidence.get("usage_known"), evidence.get("usage_missing")
+    is_claimed = signal.state == SignalState.CLAIMED
+    is_mine = is_claimed and signal.claimed_by_id == place.user.pk
+    return SignalPage(
+        place=place,
+        signal=signal,
+        check=_check_of(signal),
+        evidence=evidence,
+        chance=evidence.get("chance"),
+        usage_total=None if known is None else known + (missing or 0),
+        figure=sequence_figure(series) if series else None,
+        series_rows=rows,
+        steps=step_lines(
+            steps_of(signal.trace_id, first=first, last=last),
+            invocations=invocations,
+            bodies=bodies_between(signal.trace_id, first=first, last=last),
+            evidence=marked,
+        ),
+        first_step=first,
+        last_step=last,
+        agents=sorted({i.agent for i in invocations if i.agent}),
+        history=list(history_of(signal)),
+        fired=fired,
+        decided=decided,
+        confirmed=confirmed,
+        where=where,
+        query=query,
+        fields=fields_of(where),
+        previous_url=_link(place, before, query),
+        next_url=_link(place, following, query),
+        typed=dict(typed or (draft.fields if draft else {})),
+        submission=DecisionForm.new_submission(),
+        refusal=place.refusal(Permission.REVIEW),
+        is_mine=is_mine,
+        is_others=is_claimed and not is_mine,
+        may_undo=(
+            signal.state == SignalState.DECIDED
+            and signal.decided_by_id == place.user.pk
+        ),
+        claimed_until=signal.claimed_until,
+        claim_seconds=settings.CLAIM_SECONDS,
+        verdicts=list(Verdict.choices),
+        reasons=list(DismissalReason.choices),
+        failure_kinds=list(FailureKind.choices),
+        suggested_reason=_suggested(evidence),
+    )
+
+

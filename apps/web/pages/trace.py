@@ -1,0 +1,121 @@
+"""What the page of one trace needs: facts, answers, and a window of its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from apps.engine.checks import CHECKS
+from apps.engine.trace import AgentInvocation
+from apps.review.models import Signal
+from apps.screening.models import Screening
+from apps.screening.queries import answers_about
+from apps.traces.models import Trace
+from apps.traces.queries import (
+    bodies_between,
+    invocations_of,
+    steps_of,
+    trials_of,
+)
+from apps.web.access import Place
+from apps.web.pages.steps import StepLine, step_lines
+from apps.web.words import chance_in_words
+
+WINDOW = 100
+MOST_TRIALS = 50
+MOST_ANSWERS = 100
+
+
+class AnswerRow(msgspec.Struct, frozen=True):
+    """One check's answer about this trace, with its signal if it is queued."""
+
+    screening: Screening
+    label: str
+    chance: str
+    reason: str
+    signal_id: int | None
+
+
+class TracePage(msgspec.Struct, frozen=True):
+    """One trace."""
+
+    place: Place
+    trace: Trace
+    usage_missing: int
+    duration_ns: int | None
+    invocations: list[AgentInvocation]
+    answers: list[AnswerRow]
+    trials: list[Trace]
+    steps: list[StepLine]
+    first: int
+    last: int
+    previous_first: int | None
+    next_first: int | None
+    labels: list[tuple[str, Any]]
+    metadata: list[tuple[str, Any]]
+
+
+def _answers(trace: Trace) -> list[AnswerRow]:
+    labels = {check.slug: check.label for check in CHECKS}
+    signals = dict(
+        Signal.objects.filter(trace=trace).values_list("screening_id", "pk")
+    )
+    return [
+        AnswerRow(
+            screening=screening,
+            label=labels.get(screening.check_slug, screening.check_slug),
+            chance=(
+                chance_in_words(screening.evidence["chance"])
+                if screening.evidence.get("chance")
+                else ""
+            ),
+            reason=screening.evidence.get("reason", ""),
+            signal_id=signals.get(screening.pk),
+        )
+        for screening in answers_about(trace.pk)[:MOST_ANSWERS]
+    ]
+
+
+def _first_of(query: Mapping[str, str], step_count: int) -> int:
+    """The first step of the window: `from` or the window that holds `step` (from 1)."""
+    value = query.get("from", query.get("step", "1"))
+    asked = int(value) - 1 if value.isdigit() and len(value) < 10 else 0
+    return max(0, min(asked, max(0, step_count - 1)) // WINDOW * WINDOW)
+
+
+def trace_page(place: Place, trace: Trace, query: Mapping[str, str]) -> TracePage:
+    """The page of one trace, showing 100 steps of it."""
+    first = _first_of(query, trace.step_count)
+    last = min(first + WINDOW, trace.step_count) - 1
+    invocations = invocations_of(trace.pk)
+    answers = _answers(trace)
+    evidence = {
+        step: ""
+        for row in answers
+        if row.screening.answer == "signal"
+        for step in row.screening.evidence.get("steps") or []
+    }
+    timed = trace.start_ns is not None and trace.end_ns is not None
+    return TracePage(
+        place=place,
+        trace=trace,
+        usage_missing=trace.model_call_count - trace.usage_known,
+        duration_ns=(trace.end_ns or 0) - (trace.start_ns or 0) if timed else None,
+        invocations=invocations[:MOST_TRIALS],
+        answers=answers,
+        trials=list(trials_of(trace)[:MOST_TRIALS]),
+        steps=step_lines(
+            steps_of(trace.pk, first=first, last=last),
+            invocations=invocations,
+            bodies=bodies_between(trace.pk, first=first, last=last),
+            evidence=evidence,
+        ),
+        first=first,
+        last=last,
+        previous_first=first - WINDOW + 1 if first else None,
+        next_first=last + 2 if last + 1 < trace.step_count else None,
+        labels=sorted(trace.labels.items()),
+        metadata=sorted(trace.metadata.items()),
+    )

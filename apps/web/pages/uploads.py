@@ -1,0 +1,137 @@
+"""What the upload pages need: rows with their state in words, and receipts."""
+
+from __future__ import annotations
+
+import msgspec
+from django.urls import reverse
+
+from apps.accounts.permissions import Permission
+from apps.engine.formats import FORMATS
+from apps.screening.queries import CheckCounts, counts_per_check
+from apps.traces.models import RejectedRecord, Trace, Upload
+from apps.traces.queries import PAGE_SIZE, rejected_of, uploads_of
+from apps.traces.storage import size_in_words
+from apps.traces.transitions import UploadState
+from apps.web.access import Place
+from apps.web.words import number_in_words
+
+FORMAT_LABELS = {format_.slug: format_.label for format_ in FORMATS}
+
+
+class UploadRow(msgspec.Struct, frozen=True):
+    """One upload in a list, its state in a word and a sentence."""
+
+    id: int
+    name: str
+    state: str
+    sentence: str
+    is_live: bool
+    format: str
+    size: int
+    traces: int
+    signals: int
+    rejected: int
+    bytes_read: int
+    bytes_total: int | None
+    upload: Upload
+
+
+class UploadsPage(msgspec.Struct, frozen=True):
+    """The drop zone and one page of uploads."""
+
+    place: Place
+    rows: list[UploadRow]
+    older: int | None
+    refusal: str
+
+
+class ReceiptPage(msgspec.Struct, frozen=True):
+    """What was read from one upload, what was not, and what fired."""
+
+    place: Place
+    row: UploadRow
+    upload: Upload
+    rejected: list[RejectedRecord]
+    counts: list[CheckCounts]
+    usage_missing: int
+    may_read_again: bool
+    refusal: str
+    live_url: str
+
+
+def _times(count: int, one: str, many: str) -> str:
+    return f"{number_in_words(count)} {one if count == 1 else many}"
+
+
+def _sentence(upload: Upload) -> str:
+    state = UploadState(upload.state)
+    if state is UploadState.FAILED:
+        return upload.failure
+    if state is UploadState.RECEIVED:
+        return f"Received {size_in_words(upload.size)}; waiting for a worker."
+    traces = _times(upload.trace_count, "trace", "traces")
+    if state is UploadState.READING:
+        total = upload.bytes_total
+        share = (
+            f", {size_in_words(upload.bytes_read)} of {size_in_words(total)}"
+            if total
+            else ""
+        )
+        return f"Reading: {traces} so far{share}."
+    parts = [f"{traces}, {_times(upload.step_count, 'step', 'steps')}"]
+    if upload.duplicate_count:
+        parts.append(f"{number_in_words(upload.duplicate_count)} here already")
+    if upload.rejected_count:
+        parts.append(f"{number_in_words(upload.rejected_count)} not read")
+    parts.append(_times(upload.signal_count, "signal", "signals") + " to review")
+    return "; ".join(parts) + "."
+
+
+def upload_row(upload: Upload) -> UploadRow:
+    """One upload with its state in words."""
+    state = UploadState(upload.state)
+    return UploadRow(
+        id=upload.pk,
+        name=upload.name or "unnamed",
+        state=state.value,
+        sentence=_sentence(upload),
+        is_live=state in {UploadState.RECEIVED, UploadState.READING},
+        format=FORMAT_LABELS.get(upload.format, upload.format),
+        size=upload.size,
+        traces=upload.trace_count,
+        signals=upload.signal_count,
+        rejected=upload.rejected_count,
+        bytes_read=upload.bytes_read,
+        bytes_total=upload.bytes_total,
+        upload=upload,
+    )
+
+
+def uploads_page(place: Place, *, before: str) -> UploadsPage:
+    """One page of uploads, newest first."""
+    edge = int(before) if before.isdigit() and len(before) < 19 else None
+    rows = list(uploads_of(place.project, before=edge)[: PAGE_SIZE + 1])
+    shown = rows[:PAGE_SIZE]
+    return UploadsPage(
+        place=place,
+        rows=[upload_row(upload) for upload in shown],
+        older=shown[-1].pk if len(rows) > PAGE_SIZE else None,
+        refusal=place.refusal(Permission.UPLOAD),
+    )
+
+
+def receipt_page(place: Place, upload: Upload) -> ReceiptPage:
+    """The receipt of one upload, as far as it has been read."""
+    ids = Trace.objects.filter(upload=upload).values_list("pk", flat=True)
+    row = upload_row(upload)
+    return ReceiptPage(
+        place=place,
+        row=row,
+        upload=upload,
+        rejected=list(rejected_of(upload)),
+        counts=counts_per_check(place.project, trace_ids=ids),
+        usage_missing=upload.model_call_count - upload.usage_known,
+        may_read_again=not row.is_live,
+        refusal=place.refusal(Permission.UPLOAD),
+        live_url=reverse("upload", args=[place.project.slug, upload.pk]),
+    )

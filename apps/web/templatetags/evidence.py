@@ -1,0 +1,97 @@
+"""Filters that put evidence into words: never a bare number where words are due."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from apps.traces.storage import size_in_words
+from apps.web.words import chance_in_words, number_in_words, percent_in_words
+
+register = template.Library()
+
+
+@register.filter
+def number(value: float | None) -> str:
+    """`12 345`, `0.347`, or an em dash for what was not recorded."""
+    return number_in_words(value)
+
+
+@register.filter
+def percent(value: float | None) -> str:
+    """A share of 1 as `38 %`; small ones keep two significant digits."""
+    return percent_in_words(value)
+
+
+@register.filter
+def chance(value: dict[str, Any] | None) -> str:
+    """A null probability in words: an exact fraction where there is one."""
+    return chance_in_words(value)
+
+
+@register.filter
+def size(value: float | None) -> str:
+    """Bytes in words."""
+    return "not known" if value is None else size_in_words(value)
+
+
+@register.filter
+def when(value: datetime | None) -> SafeString | str:
+    """A `<time>` in UTC that the page's script turns into the viewer's zone."""
+    if value is None:
+        return "—"
+    moment = value.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" data-time>{} UTC</time>',
+        moment.isoformat(),
+        moment.strftime("%Y-%m-%d %H:%M"),
+    )
+
+
+@register.filter
+def when_ns(value: int | None) -> SafeString | str:
+    """Nanoseconds since the epoch as a `<time>`; words for what is no date."""
+    if value is None:
+        return "no time recorded"
+    try:
+        return when(datetime.fromtimestamp(value / 1e9, tz=UTC))
+    except (OverflowError, ValueError, OSError):
+        return "a time outside of any calendar"
+
+
+@register.filter
+def duration(value: int | None) -> str:
+    """Nanoseconds as `412 ms`, `3.2 s` or `4 min 10 s`."""
+    if value is None:
+        return ""
+    seconds = value / 1e9
+    if seconds < 0:
+        return "ends before it starts"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{math.floor(seconds / 60)} min {seconds % 60:.0f} s"
+
+
+@register.filter
+def step_number(value: int | None) -> str:
+    """A step's place for people: steps count from 1."""
+    return "" if value is None else str(value + 1)
+
+
+@register.filter
+def words(value: str) -> str:
+    """A code like `not_applicable` as words."""
+    return str(value).replace("_", " ")
+
+
+@register.simple_tag
+def plural(count: int | None, one: str, many: str) -> str:
+    """`1 trace`, `12 345 traces`."""
+    return f"{number_in_words(count)} {one if count == 1 else many}"

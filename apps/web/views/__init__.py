@@ -1,0 +1,1 @@
+"""Views: access, form, one call, redirect or render."""

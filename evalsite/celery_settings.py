@@ -1,0 +1,37 @@
+"""Settings of Celery, each chosen so that a killed process loses and doubles nothing.
+
+Messages are acknowledged after the work and given back when a child dies. The claim
+on the database row, not the message, decides who works; so a second delivery is
+harmless and a lost one is put back by `resume_stuck`.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+broker_url = settings.REDIS_URL
+broker_connection_retry_on_startup = True
+broker_transport_options = {
+    "visibility_timeout": 3600,
+    "unacked_restore_interval": 2,
+    "unacked_restore_throttle": 1,
+    "socket_connect_timeout": 2,
+    "socket_timeout": 10,
+}
+result_backend = None
+task_ignore_result = True
+task_acks_late = True
+task_reject_on_worker_lost = True
+worker_prefetch_multiplier = 1
+worker_hijack_root_logger = False
+worker_cancel_long_running_tasks_on_connection_loss = False
+task_serializer = "json"
+accept_content = ["json"]
+task_publish_retry = False
+beat_schedule = {
+    "resume-stuck": {"task": "pipeline.resume_stuck", "schedule": 5.0},
+    "release-expired-claims": {
+        "task": "pipeline.release_expired_claims",
+        "schedule": 30.0,
+    },
+}

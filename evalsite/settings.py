@@ -1,0 +1,238 @@
+"""All settings, from the environment. `.env.example` lists every one of them."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from csp.constants import NONE, SELF
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from evalsite.embedded import default_data_dir, embedded_urls
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+
+class Environment(BaseSettings):
+    """What may be set from outside, with types and defaults."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="EVALSITE_", env_file=BASE_DIR / ".env", extra="ignore"
+    )
+
+    database_url: str = Field(default="", validation_alias="DATABASE_URL")
+    redis_url: str = Field(default="", validation_alias="REDIS_URL")
+    data_dir: Path = Field(default_factory=default_data_dir)
+    secret_key: SecretStr = SecretStr("")
+    debug: bool = False
+    allowed_hosts: str = "localhost,127.0.0.1,[::1]"
+    https: bool = False
+    max_upload_bytes: int = Field(default=512 * 1024**2, gt=0)
+    max_unpacked_bytes: int = Field(default=2 * 1024**3, gt=0)
+    lease_seconds: int = Field(default=20, ge=1)
+    claim_seconds: int = Field(default=600, ge=5)
+
+
+env = Environment()
+
+
+def _secret_key(given: str, data_dir: Path) -> str:
+    if given:
+        return given
+    kept = data_dir / "secret-key"
+    try:
+        return kept.read_text().strip()
+    except OSError:
+        # Commands that serve nobody (check, makemigrations) may run without one.
+        return secrets.token_urlsafe(48)
+
+
+def _database(url: str) -> dict[str, Any]:
+    parts = urlsplit(url)
+    query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": query.pop("host", "") or unquote(parts.hostname or ""),
+        "PORT": str(parts.port or ""),
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {"connect_timeout": 5, **query},
+    }
+
+
+_embedded_database, _embedded_redis = embedded_urls(env.data_dir)
+DATA_DIR = env.data_dir
+SECRET_KEY = _secret_key(env.secret_key.get_secret_value(), env.data_dir)
+DEBUG = env.debug
+ALLOWED_HOSTS = [host.strip() for host in env.allowed_hosts.split(",") if host.strip()]
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "django_htmx",
+    "csp",
+    "rest_framework",
+    "apps.accounts",
+    "apps.traces",
+    "apps.screening",
+    "apps.review",
+    "apps.reports",
+    "apps.pipeline",
+    "apps.web",
+    "apps.api",
+    "evalsite",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "apps.web.middleware.RefuseOversizedUploads",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "apps.web.middleware.SpeakInSentences",
+]
+
+ROOT_URLCONF = "evalsite.urls"
+WSGI_APPLICATION = "evalsite.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": False,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "apps.web.context.navigation",
+            ],
+            "builtins": ["apps.web.templatetags.evidence"],
+        },
+    },
+]
+
+DATABASES = {"default": _database(env.database_url or _embedded_database)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_USER_MODEL = "accounts.User"
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "sign-in"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+    )
+]
+
+LANGUAGE_CODE = "en"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = BASE_DIR / "static-collected"
+STORAGES = {
+    "default": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": DATA_DIR / "uploads"},
+    },
+    "staticfiles": {
+        "BACKEND": (
+            "django.contrib.staticfiles.storage.StaticFilesStorage"
+            if DEBUG
+            else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        ),
+    },
+}
+
+# Raw uploads lie here, content-addressed; temporary files beside them so that taking
+# one over is a rename.
+UPLOADS_DIR = DATA_DIR / "uploads"
+FILE_UPLOAD_HANDLERS = ["apps.traces.storage.HashingUploadHandler"]
+FILE_UPLOAD_PERMISSIONS = 0o600
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024**2
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_000
+DATA_UPLOAD_MAX_NUMBER_FILES = 100
+
+MAX_UPLOAD_BYTES = env.max_upload_bytes
+MAX_UNPACKED_BYTES = env.max_unpacked_bytes
+LEASE_SECONDS = env.lease_seconds
+CLAIM_SECONDS = env.claim_seconds
+
+REDIS_URL = env.redis_url or _embedded_redis
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = env.https
+CSRF_COOKIE_SECURE = env.https
+CSRF_FAILURE_VIEW = "apps.web.views.errors.csrf_failure"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+SECURE_HSTS_SECONDS = 31_536_000 if env.https else 0
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.https else None
+X_FRAME_OPTIONS = "DENY"
+
+# Plotly writes style attributes and an empty style element (the hash of the empty
+# string); nothing else inline is allowed.
+_EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "style-src-elem": [SELF, _EMPTY_STYLE],
+        "style-src-attr": ["'unsafe-inline'"],
+        "img-src": [SELF, "data:", "blob:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    },
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["apps.api.authentication.TokenAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["apps.api.permissions.HasScope"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": [
+        "rest_framework.parsers.JSONParser",
+        "rest_framework.parsers.MultiPartParser",
+    ],
+    "UNAUTHENTICATED_USER": None,
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {"django.request": {"level": "ERROR"}},
+}

@@ -1,0 +1,15 @@
+"""All URLs: pages, the JSON door, and health."""
+
+from __future__ import annotations
+
+from django.urls import include, path
+
+urlpatterns = [
+    path("api/v1/", include("apps.api.urls")),
+    path("", include("apps.web.urls")),
+]
+
+handler400 = "apps.web.views.errors.bad_request"
+handler403 = "apps.web.views.errors.forbidden"
+handler404 = "apps.web.views.errors.not_found"
+handler500 = "apps.web.views.errors.server_error"
