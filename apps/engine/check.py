@@ -7,9 +7,12 @@ signal into a finding.
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any, Protocol
+from fractions import Fraction
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -47,6 +50,25 @@ class Chance(msgspec.Struct, frozen=True):
     denominator: int | None = None
     floor: float | None = None
     standard_error: float | None = None
+
+
+_LARGEST_TERM: Final = 10**300
+
+
+def exact_chance(
+    probability: Fraction, *, model: str, assumptions: str, method: str, floor: Fraction
+) -> Chance:
+    """An exact probability with its fraction, which is left out beyond 300 digits."""
+    is_readable = probability.denominator < _LARGEST_TERM
+    return Chance(
+        value=float(probability),
+        model=model,
+        assumptions=assumptions,
+        method=method,
+        numerator=probability.numerator if is_readable else None,
+        denominator=probability.denominator if is_readable else None,
+        floor=float(floor),
+    )
 
 
 class Series(msgspec.Struct, frozen=True):
@@ -115,6 +137,45 @@ class Screening(msgspec.Struct, frozen=True):
     reason_code: str
     evidence: Evidence
     input_hash: str
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """What a check says in words, before its evidence is put beside it."""
+
+    answer: Answer
+    reason_code: str
+    headline: str
+    reason: str
+    level: Level = Level.TELEMETRY
+
+    def with_evidence(self, evidence: Evidence, input_hash: str) -> Screening:
+        """The finished answer."""
+        return Screening(
+            answer=self.answer,
+            level=self.level,
+            headline=self.headline,
+            reason=self.reason,
+            reason_code=self.reason_code,
+            evidence=evidence,
+            input_hash=input_hash,
+        )
+
+
+def hash_of_inputs(*inputs: object) -> str:
+    """The SHA-256 (hex) of what a check read: same inputs, same 64 characters."""
+    return hashlib.sha256(msgspec.json.encode(inputs)).hexdigest()
+
+
+def percent(share: float) -> str:
+    """A share of 1 as a percentage for a sentence: `82.4 %`, `0.83 %`, `60 %`."""
+    value = share * 100
+    if value == 0 or value >= 10:
+        return f"{value:.1f}".removesuffix(".0") + " %"
+    if value < 0.0001:
+        return "less than 0.0001 %"
+    digits = 2 - math.ceil(math.log10(value))
+    text = f"{round(value, digits):.{max(digits, 0)}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
 class Check(Protocol):

@@ -22,7 +22,7 @@ from apps.engine.format import (
     Source,
     UnreadableTrace,
 )
-from apps.engine.formats import FORMATS, by_slug, detect, open_source
+from apps.engine.formats import by_slug, detect, open_source, why_unknown
 from apps.engine.trace import Trace
 from apps.review.operations import open_signals
 from apps.screening.operations import screen_traces
@@ -136,11 +136,7 @@ class _Reading:
             return by_slug(self.claim.format_override)
         reader = detect(source)
         if reader is None:
-            known = ", ".join(format_.label for format_ in FORMATS)
-            raise UnreadableTrace(
-                "This is not a trace format that Evalsite knows. It reads: "
-                f"{known}. If it is one of these, choose the format by hand."
-            )
+            raise UnreadableTrace(why_unknown(source))
         return reader
 
     def _take(self, item: Rejected | Note | Progress) -> None:

@@ -24,7 +24,7 @@ from apps.reports.document import (
     rate_of,
 )
 from apps.reports.inert import one_line
-from apps.reports.words import utc
+from apps.reports.words import number, utc
 from apps.review.models import Signal
 from apps.review.transitions import SignalState, Verdict
 from apps.screening.models import Screening
@@ -32,6 +32,7 @@ from apps.traces.models import Trace, Upload
 
 CheckKey = tuple[str, int, str]
 
+_MAX_NOTES = 10
 _GONE = "This version of the check is not installed any more."
 
 
@@ -213,7 +214,9 @@ def _check_part(
                 answer=answer,
                 code=code,
                 count=count,
-                example=one_line(examples[(*key, answer, code)]["words"] or ""),
+                example=one_line(
+                    examples[(*key, answer, code)]["words"] or "", limit=300
+                ),
             )
             for (answer, code), count in reasons.items()
         ),
@@ -266,6 +269,11 @@ def _decision_part(slug: str, rows: Iterable[dict[str, Any]]) -> DecisionPart:
     )
 
 
+def _note(note: dict[str, Any]) -> str:
+    sentence = one_line(str(note["sentence"]), limit=300)
+    return sentence if note["count"] == 1 else f"{sentence} ({number(note['count'])})"
+
+
 def uploads(scope: Scope) -> tuple[UploadPart, ...]:
     """The newest `MAX_UPLOADS` uploads in scope: one query."""
     rows = scope.uploads().order_by(F("id").desc())[:MAX_UPLOADS]
@@ -286,7 +294,7 @@ def uploads(scope: Scope) -> tuple[UploadPart, ...]:
             usage_known=row.usage_known,
             duplicates=row.duplicate_count,
             rejected=row.rejected_count,
-            notes=tuple(one_line(str(note), limit=500) for note in row.notes[:20]),
+            notes=tuple(_note(note) for note in row.notes[:_MAX_NOTES]),
             received_at=utc(row.created_at),
         )
         for row in rows

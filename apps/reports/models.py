@@ -22,7 +22,7 @@ class Report(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        indexes = [models.Index("project", "-id", name="report_newest")]
+        indexes = [models.Index(fields=["project", "-id"], name="report_newest")]
 
     def __str__(self) -> str:
         return f"{self.title} ({self.sha256[:12]})"

@@ -64,7 +64,7 @@ def _signal_part(row: Signal, entries: list[HistoryEntry]) -> SignalPart:
         id=row.pk,
         check=row.check_slug,
         check_version=row.check_version,
-        headline=one_line(row.headline),
+        headline=one_line(row.headline, limit=600),
         reason_code=screening.reason_code,
         level=screening.level,
         state=row.state,
@@ -123,14 +123,14 @@ def _history_part(entry: HistoryEntry) -> HistoryPart:
 
 def evidence_part(stored: dict[str, Any]) -> EvidencePart:
     """The evidence card of stored evidence, every text bounded and visible."""
-    texts = {
+    texts: dict[str, Any] = {
         name: one_line(str(stored[name])) if stored.get(name) is not None else None
         for name in _TEXT_FIELDS
     }
     series = stored.get("series")
     return EvidencePart(
         scope=one_line(str(stored["scope"])),
-        reason=one_line(str(stored.get("reason", ""))),
+        reason=one_line(str(stored.get("reason", "")), limit=1_500),
         chance=_chance_part(stored.get("chance")),
         series=bounded_series(_visible_series(series)) if series else None,
         steps=tuple(stored.get("steps", ()))[:_MAX_STEPS],
@@ -147,7 +147,6 @@ def _chance_part(stored: dict[str, Any] | None) -> ChancePart | None:
 
 
 def _visible_series(series: dict[str, Any]) -> dict[str, Any]:
-    """A stored series with its texts made visible."""
     labels = [
         one_line(label, limit=200) if isinstance(label, str) else None
         for label in series.get("labels") or []

@@ -89,4 +89,4 @@ def plural(count: int, word: str) -> str:
 
 def spaced(code: str) -> str:
     """`usage_missing` as `usage missing`."""
-    return code.replace("_", " ")
+    return code.replace("_", " ").replace("-", " ")

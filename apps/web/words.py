@@ -31,6 +31,11 @@ def percent_in_words(value: float | None) -> str:
     return f"{text}{THIN}%"
 
 
+def expected_in_words(value: float) -> str:
+    """An expected count: one decimal, or two significant digits below 1."""
+    return f"{value:.1f}" if value >= 1 else f"{value:.2g}"
+
+
 def _term(text: str) -> str:
     return number_in_words(int(text)) if len(text) <= 15 else f"about {float(text):.2e}"
 

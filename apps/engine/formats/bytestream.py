@@ -108,7 +108,7 @@ def _open(
     if is_text:
         chunks = _text_chunks(chunks, head, notes, late)
         head, chunks = _head(chunks)
-        if not head.strip():
+        if len(head) < HEAD_BYTES and not head.strip():
             raise UnreadableTrace("The file holds nothing but blanks.")
     return Source(
         stream=cast(

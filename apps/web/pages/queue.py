@@ -23,9 +23,9 @@ from apps.review.queries import (
     queue_signals,
     with_rows,
 )
-from apps.screening.queries import counts_per_check
+from apps.screening.queries import CheckCounts, counts_per_check
 from apps.web.access import Place
-from apps.web.words import chance_in_words
+from apps.web.words import chance_in_words, expected_in_words, number_in_words
 
 VIEWS = (
     ("open", "To review"),
@@ -104,8 +104,11 @@ class QueuePage(msgspec.Struct, frozen=True):
     next_query: str
     counts: QueueCounts
     screened: int
-    expected: float | None
     observed: int
+    by_chance: list[str]
+    shown: str
+    first_query: str
+    report_query: str
     refusal: str
     checks: list[tuple[str, str]]
     outcomes: list[str]
@@ -151,6 +154,23 @@ def _views(
     ]
 
 
+def _times(count: int, one: str, many: str) -> str:
+    return f"{number_in_words(count)} {one if count == 1 else many}"
+
+
+def by_chance(checked: list[CheckCounts]) -> list[str]:
+    """For each check with a null model: what fired beside what chance alone gives."""
+    labels = {check.slug: check.label for check in CHECKS}
+    return [
+        f"{labels.get(entry.slug, entry.slug)}: "
+        f"{_times(entry.signals, 'signal', 'signals')} from "
+        f"{number_in_words(entry.applicable)} applicable; "
+        f"chance alone would give about {expected_in_words(entry.expected)}"
+        for entry in checked
+        if entry.expected is not None
+    ]
+
+
 def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
     """One page of the view that the URL asks for (keyset: `after` is a signal's id)."""
     where = filter_from(query)
@@ -164,7 +184,6 @@ def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
     text = query_of(where)
     numbers = counts(project=place.project, user=place.user)
     checked = counts_per_check(place.project)
-    expected = [entry.expected for entry in checked if entry.expected is not None]
     return QueuePage(
         place=place,
         where=where,
@@ -179,8 +198,11 @@ def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
         ),
         counts=numbers,
         screened=sum(entry.screened for entry in checked),
-        expected=sum(expected) if expected else None,
         observed=sum(entry.signals for entry in checked),
+        by_chance=by_chance(checked),
+        shown=_times(len(shown), "signal", "signals") + " shown",
+        first_query=(text or "?") if edge is not None else "",
+        report_query=query_of(msgspec.structs.replace(where, sort="rarest")),
         refusal=place.refusal(Permission.REVIEW),
         checks=[(check.slug, check.label) for check in CHECKS],
         outcomes=[kind.value for kind in OutcomeKind],

@@ -28,13 +28,22 @@ from apps.review.transitions import (
     SignalState,
     Verdict,
 )
+from apps.screening.queries import counts_per_check
 from apps.traces.queries import bodies_between, invocations_of, steps_of
 from apps.web.access import Place
 from apps.web.forms import DecisionForm
 from apps.web.pages.queue import fields_of, query_of
 from apps.web.pages.steps import StepLine, step_lines
-from apps.web.words import number_in_words
+from apps.web.pages.second_looks import second_looks
+from apps.web.pages.trace import window_in_words
+from apps.web.words import expected_in_words, number_in_words
 
+MEANINGS = {
+    Verdict.CONFIRM: "a real failure happened",
+    Verdict.DISMISS: "nothing is wrong here",
+    Verdict.NEEDS_EXPERIMENT: "only a replay can tell",
+    Verdict.CANNOT_TELL: "the evidence is not enough",
+}
 AROUND = 12
 MOST_STEPS = 200
 
@@ -80,10 +89,18 @@ class SignalPage(msgspec.Struct, frozen=True):
     may_undo: bool
     claimed_until: datetime | None
     claim_seconds: int
-    verdicts: list[tuple[str, str]]
+    verdicts: list[tuple[str, str, str]]
     reasons: list[tuple[str, str]]
     failure_kinds: list[tuple[str, str]]
     suggested_reason: str
+    window: str
+    unit: str
+    length_words: str
+    has_labels: bool
+    by_chance: str
+    second_looks: list[tuple[str, str]]
+    parameters: str
+    decision_note: str
 
 
 def _check_of(signal: Signal) -> Check | None:
@@ -129,6 +146,22 @@ def _suggested(evidence: dict[str, Any]) -> str:
     return ""
 
 
+def _length_words(evidence: dict[str, Any]) -> str:
+    return "tool calls" if evidence.get("usage_known") is None else "model calls"
+
+
+def _by_chance(place: Place, signal: Signal) -> str:
+    for entry in counts_per_check(place.project):
+        if entry.slug == signal.check_slug and entry.expected is not None:
+            return (
+                f"{number_in_words(entry.applicable)} sequences of this project were "
+                f"screened; chance alone would give about "
+                f"{expected_in_words(entry.expected)} such signals, "
+                f"{number_in_words(entry.signals)} were seen."
+            )
+    return ""
+
+
 def _link(place: Place, signal_id: int | None, query: str) -> str:
     if signal_id is None:
         return ""
@@ -159,6 +192,7 @@ def signal_page(
         signal.check_slug, (0, 0, 0)
     )
     draft = draft_of(signal=signal, user=place.user)
+    history = list(history_of(signal))
     known, missing = evidence.get("usage_known"), evidence.get("usage_missing")
     is_claimed = signal.state == SignalState.CLAIMED
     is_mine = is_claimed and signal.claimed_by_id == place.user.pk
@@ -180,7 +214,7 @@ def signal_page(
         first_step=first,
         last_step=last,
         agents=sorted({i.agent for i in invocations if i.agent}),
-        history=list(history_of(signal)),
+        history=history,
         fired=fired,
         decided=decided,
         confirmed=confirmed,
@@ -200,10 +234,18 @@ def signal_page(
         ),
         claimed_until=signal.claimed_until,
         claim_seconds=settings.CLAIM_SECONDS,
-        verdicts=list(Verdict.choices),
+        verdicts=[(value, label, MEANINGS[value]) for value, label in Verdict.choices],
         reasons=list(DismissalReason.choices),
         failure_kinds=list(FailureKind.choices),
         suggested_reason=_suggested(evidence),
+        window=window_in_words(first, last, signal.trace.step_count),
+        unit=(series or {}).get("unit", ""),
+        length_words=_length_words(evidence),
+        has_labels=any(row.label for row in rows),
+        by_chance=_by_chance(place, signal),
+        second_looks=second_looks(evidence.get("facts") or {}),
+        parameters=msgspec.json.encode(evidence.get("parameters") or {}).decode(),
+        decision_note=history[-1].note if history else "",
     )
 
 

@@ -79,6 +79,7 @@ class StepLine(msgspec.Struct, frozen=True):
     finish: str
     duration_ns: int | None
     preview: str
+    is_cut: bool
     has_more: bool
 
 
@@ -139,16 +140,19 @@ def _usage_words(usage: Usage) -> str:
     return words.get(usage.state.value, "output length not reported")
 
 
-def _preview(kept: StoredBody | None) -> tuple[str, bool]:
+def _preview(kept: StoredBody | None) -> tuple[str, bool, bool]:
+    """The text shown at once, whether it is cut, whether opening the step shows more."""
     if kept is None or kept.body is None:
-        return "", False
+        return "", False, False
     body = kept.body
     for value in (body.output, body.input, body.reasoning):
         if value not in (None, "", [], {}):
             text = as_text(value).strip()
             others = sum(v not in (None, "", [], {}) for v in (body.output, body.input))
-            return text[:PREVIEW], len(text) > PREVIEW or others > 1
-    return "", bool(body.attributes)
+            is_cut = len(text) > PREVIEW
+            more = is_cut or others > 1 or bool(body.reasoning or body.attributes)
+            return text[:PREVIEW], is_cut, more
+    return "", False, bool(body.attributes)
 
 
 def _tool_name(step: Step, kept: StoredBody | None) -> str:
@@ -183,7 +187,7 @@ def _line(
     step: Step, agent: str, bodies: dict[int, StoredBody], evidence: dict[int, str]
 ) -> StepLine:
     kept = bodies.get(step.seq)
-    preview, has_more = _preview(kept)
+    preview, is_cut, has_more = _preview(kept)
     call = step.call if isinstance(step.call, ModelCall) else None
     timed = step.start_ns is not None and step.end_ns is not None
     return StepLine(
@@ -204,5 +208,6 @@ def _line(
         ),
         duration_ns=(step.end_ns or 0) - (step.start_ns or 0) if timed else None,
         preview=preview,
+        is_cut=is_cut,
         has_more=has_more,
     )

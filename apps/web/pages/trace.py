@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from apps.engine.checks import CHECKS
-from apps.engine.trace import AgentInvocation
+from apps.engine.trace import AgentInvocation, OutcomeKind
 from apps.review.models import Signal
 from apps.screening.models import Screening
 from apps.screening.queries import answers_about
@@ -21,7 +21,8 @@ from apps.traces.queries import (
 )
 from apps.web.access import Place
 from apps.web.pages.steps import StepLine, step_lines
-from apps.web.words import chance_in_words
+from apps.web.pages.uploads import FORMAT_LABELS
+from apps.web.words import chance_in_words, number_in_words
 
 WINDOW = 100
 MOST_TRIALS = 50
@@ -51,8 +52,11 @@ class TracePage(msgspec.Struct, frozen=True):
     steps: list[StepLine]
     first: int
     last: int
-    previous_first: int | None
-    next_first: int | None
+    window: str
+    first_query: str
+    next_query: str
+    outcome_text: str
+    format_label: str
     labels: list[tuple[str, Any]]
     metadata: list[tuple[str, Any]]
 
@@ -85,6 +89,28 @@ def _first_of(query: Mapping[str, str], step_count: int) -> int:
     return max(0, min(asked, max(0, step_count - 1)) // WINDOW * WINDOW)
 
 
+def window_in_words(first: int, last: int, step_count: int) -> str:
+    """`Steps 1 to 100 of 8 142`."""
+    return (
+        f"Steps {number_in_words(first + 1)} to {number_in_words(last + 1)} "
+        f"of {number_in_words(step_count)}"
+    )
+
+
+def outcome_in_words(trace: Trace) -> str:
+    """`pass`, `fail`, `score 3 of 5`, or that it is not recorded."""
+    if trace.outcome == OutcomeKind.UNKNOWN:
+        return "not recorded"
+    if trace.outcome != OutcomeKind.SCORE:
+        return trace.outcome
+    of = (
+        f" of {number_in_words(trace.outcome_out_of)}"
+        if trace.outcome_out_of is not None
+        else ""
+    )
+    return f"score {number_in_words(trace.outcome_score)}{of}"
+
+
 def trace_page(place: Place, trace: Trace, query: Mapping[str, str]) -> TracePage:
     """The page of one trace, showing 100 steps of it."""
     first = _first_of(query, trace.step_count)
@@ -114,8 +140,11 @@ def trace_page(place: Place, trace: Trace, query: Mapping[str, str]) -> TracePag
         ),
         first=first,
         last=last,
-        previous_first=first - WINDOW + 1 if first else None,
-        next_first=last + 2 if last + 1 < trace.step_count else None,
+        window=window_in_words(first, last, trace.step_count),
+        first_query="?from=1" if first else "",
+        next_query=f"?from={last + 2}" if last + 1 < trace.step_count else "",
+        outcome_text=outcome_in_words(trace),
+        format_label=FORMAT_LABELS.get(trace.format, trace.format),
         labels=sorted(trace.labels.items()),
         metadata=sorted(trace.metadata.items()),
     )

@@ -41,6 +41,8 @@ class TracesPage(msgspec.Struct, frozen=True):
     where: TraceFilter
     rows: list[Trace]
     next_query: str
+    first_query: str
+    shown: str
     totals: ProjectCounts
     upload: Upload | None
     task: Task | None
@@ -106,6 +108,8 @@ def traces_page(place: Place, query: Mapping[str, str]) -> TracesPage:
         where=where,
         rows=shown,
         next_query=query_of(where, after=shown[-1].pk) if more else "",
+        first_query=query_of(where) if last is not None else "",
+        shown=f"{len(shown)} {'trace' if len(shown) == 1 else 'traces'} shown",
         totals=project_counts(project),
         upload=Upload.objects.filter(project=project, pk=where.upload).first(),
         task=Task.objects.filter(project=project, pk=where.task).first(),

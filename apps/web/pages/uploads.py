@@ -7,12 +7,13 @@ from django.urls import reverse
 
 from apps.accounts.permissions import Permission
 from apps.engine.formats import FORMATS
-from apps.screening.queries import CheckCounts, counts_per_check
+from apps.screening.queries import counts_per_check
 from apps.traces.models import RejectedRecord, Trace, Upload
 from apps.traces.queries import PAGE_SIZE, rejected_of, uploads_of
 from apps.traces.storage import size_in_words
 from apps.traces.transitions import UploadState
 from apps.web.access import Place
+from apps.web.pages.checks import CheckSummary, check_summaries
 from apps.web.words import number_in_words
 
 FORMAT_LABELS = {format_.slug: format_.label for format_ in FORMATS}
@@ -35,13 +36,23 @@ class UploadRow(msgspec.Struct, frozen=True):
     bytes_total: int | None
     upload: Upload
 
+    @property
+    def share(self) -> str:
+        """How much has been read, as a number from 0 to 1 for a progress bar."""
+        return f"{self.bytes_read / self.bytes_total:.3f}" if self.bytes_total else "0"
+
+    @property
+    def tone(self) -> str:
+        """The colour that goes with the state's word."""
+        return {"done": "green", "failed": "red"}.get(self.state, "blue")
+
 
 class UploadsPage(msgspec.Struct, frozen=True):
     """The drop zone and one page of uploads."""
 
     place: Place
     rows: list[UploadRow]
-    older: int | None
+    next_url: str
     refusal: str
 
 
@@ -52,7 +63,7 @@ class ReceiptPage(msgspec.Struct, frozen=True):
     row: UploadRow
     upload: Upload
     rejected: list[RejectedRecord]
-    counts: list[CheckCounts]
+    checks: list[CheckSummary]
     usage_missing: int
     may_read_again: bool
     refusal: str
@@ -115,7 +126,7 @@ def uploads_page(place: Place, *, before: str) -> UploadsPage:
     return UploadsPage(
         place=place,
         rows=[upload_row(upload) for upload in shown],
-        older=shown[-1].pk if len(rows) > PAGE_SIZE else None,
+        next_url=f"?before={shown[-1].pk}" if len(rows) > PAGE_SIZE else "",
         refusal=place.refusal(Permission.UPLOAD),
     )
 
@@ -129,7 +140,7 @@ def receipt_page(place: Place, upload: Upload) -> ReceiptPage:
         row=row,
         upload=upload,
         rejected=list(rejected_of(upload)),
-        counts=counts_per_check(place.project, trace_ids=ids),
+        checks=check_summaries(place, counts_per_check(place.project, trace_ids=ids)),
         usage_missing=upload.model_call_count - upload.usage_known,
         may_read_again=not row.is_live,
         refusal=place.refusal(Permission.UPLOAD),

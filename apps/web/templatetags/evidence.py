@@ -10,10 +10,19 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from apps.engine.formats import FORMATS
 from apps.traces.storage import size_in_words
-from apps.web.words import chance_in_words, number_in_words, percent_in_words
+from apps.web.pages.steps import as_text as text_of
+from apps.web.words import (
+    chance_in_words,
+    expected_in_words,
+    number_in_words,
+    percent_in_words,
+)
 
 register = template.Library()
+
+_FORMAT_LABELS = {format_.slug: format_.label for format_ in FORMATS}
 
 
 @register.filter
@@ -26,6 +35,24 @@ def number(value: float | None) -> str:
 def percent(value: float | None) -> str:
     """A share of 1 as `38 %`; small ones keep two significant digits."""
     return percent_in_words(value)
+
+
+@register.filter
+def about(value: float | None) -> str:
+    """An expected count: one decimal, or two significant digits below 1."""
+    return "—" if value is None else expected_in_words(value)
+
+
+@register.filter
+def as_text(value: Any) -> str:
+    """A JSON value as people read it."""
+    return text_of(value)
+
+
+@register.filter
+def format_label(slug: str) -> str:
+    """A format's name for people."""
+    return _FORMAT_LABELS.get(slug, slug)
 
 
 @register.filter

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from apps.engine.checks import CHECKS
 from apps.engine.checks import by_slug as check_by_slug
 from apps.engine.formats import FORMATS
-from apps.engine.formats.evalsite_jsonl import FIELDS
+from apps.engine.formats.evalsite_fields import EXAMPLE, FIELDS
 
 
 @require_safe
@@ -31,5 +31,5 @@ def check(request: HttpRequest, check_slug: str) -> HttpResponse:
 @require_safe
 def formats(request: HttpRequest) -> HttpResponse:
     """All formats that are read, and how to write our own."""
-    context = {"formats": FORMATS, "fields": FIELDS}
+    context = {"formats": FORMATS, "fields": FIELDS, "example": EXAMPLE}
     return render(request, "web/formats.html", context)

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from apps.accounts.permissions import Permission
-from apps.engine.formats.evalsite_jsonl import dump
+from apps.engine.formats.evalsite_writer import dump
 from apps.traces.queries import body_of_step, engine_trace
 from apps.web.access import Place, in_project
 from apps.web.pages.steps import body_text

@@ -1,0 +1,145 @@
+"""How many model calls of a trace have no usable output count, and why.
+
+It does not say that anything went wrong in the run: it says what other checks could
+not see.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from apps.engine.check import (
+    Answer,
+    Evidence,
+    Judgement,
+    Level,
+    Screening,
+    Series,
+    hash_of_inputs,
+    percent,
+)
+from apps.engine.sequences import RecordedCall, recorded_calls
+from apps.engine.trace import Trace, UsageState
+
+_STATES: Final = {
+    UsageState.MISSING: "nothing recorded",
+    UsageState.ZERO_SUSPECT: "zeros that mean missing",
+    UsageState.VENDOR_ESTIMATE: "estimated by the vendor, not reported by the model",
+    UsageState.AGGREGATE_ONLY: "only a sum over several calls recorded",
+    UsageState.PARTIAL: "recorded without an output count",
+    UsageState.REPORTED: "recorded without an output count",
+}
+
+
+@dataclass(frozen=True)
+class MissingUsage:
+    """Counts model calls without a reported output length: k of n, by reason.
+
+    Calls are those that sequences are made of: without placeholders, repeated lines,
+    wrapper spans and failed attempts.
+    """
+
+    slug: str = field(default="missing-usage", init=False)
+    label: str = field(default="Missing usage", init=False)
+    version: int = field(default=1, init=False)
+    level: Level = field(default=Level.TELEMETRY, init=False)
+    needs_bodies: bool = field(default=False, init=False)
+    observes: str = field(
+        default="Which model calls of the trace report how many tokens they wrote, "
+        "and what the others recorded instead.",
+        init=False,
+    )
+    null_model: str = field(
+        default="None: a count that is not recorded is a fact about the recording, "
+        "not a statistic.",
+        init=False,
+    )
+    material_when: str = field(
+        default="At least one model call has no usable output count. Then checks on "
+        "output length cannot answer for its sequence, and say so.",
+        init=False,
+    )
+    next_step: str = field(
+        default="Nothing is queued. If a whole source reports nothing, switch usage "
+        "on where the trace is made (streaming clients often need an option for it) "
+        "and upload again.",
+        init=False,
+    )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """No parameters."""
+        return {}
+
+    def run(self, trace: Trace) -> Iterator[Screening]:
+        """Yield one answer about the whole trace."""
+        calls = [
+            entry
+            for owned in recorded_calls(trace).values()
+            for entry in owned
+            if entry.removed is None
+        ]
+        calls.sort(key=lambda entry: entry.step.seq)
+        yield _answer(calls)
+
+
+def _answer(calls: list[RecordedCall]) -> Screening:
+    reasons = Counter(
+        _STATES[entry.usage.state] for entry in calls if not entry.usage.is_known
+    )
+    missing, n = reasons.total(), len(calls)
+    inputs = hash_of_inputs(
+        "missing-usage",
+        [(entry.step.seq, entry.usage.state, entry.usage.is_known) for entry in calls],
+    )
+    evidence = Evidence(
+        scope="trace",
+        length=n,
+        usage_known=n - missing,
+        usage_missing=missing,
+        effect=missing / n if n else None,
+        steps=tuple([e.step.seq for e in calls if not e.usage.is_known]),
+        series=_series(calls) if 0 < missing < n else None,
+        facts={"reasons": dict(reasons)} if reasons else {},
+    )
+    return _in_words(missing, n, reasons).with_evidence(evidence, inputs)
+
+
+def _in_words(missing: int, n: int, reasons: Counter[str]) -> Judgement:
+    """What is said about `missing` of `n` calls."""
+    if n == 0:
+        return Judgement(
+            Answer.NOT_APPLICABLE,
+            "no_model_calls",
+            "No model calls recorded",
+            "The trace holds no model call, so there is no usage to report or to miss.",
+        )
+    if missing == 0:
+        return Judgement(
+            Answer.QUIET,
+            "usage_complete",
+            f"Output length reported on {n} of {n} model calls",
+            "Every model call reports how many tokens it wrote.",
+        )
+    parts = ", ".join(f"{count}: {why}" for why, count in reasons.most_common())
+    return Judgement(
+        Answer.SIGNAL,
+        "usage_missing",
+        f"Output length missing on {missing} of {n} model calls",
+        f"{missing} of {n} model calls ({percent(missing / n)}) have no usable output "
+        f"count ({parts}). Missing is not zero: no check counts them as short.",
+    )
+
+
+def _series(calls: list[RecordedCall]) -> Series:
+    return Series(
+        unit="output tokens",
+        steps=tuple([entry.step.seq for entry in calls]),
+        values=tuple(
+            [e.usage.output_total if e.usage.is_known else None for e in calls]
+        ),
+        labels=tuple([entry.usage.state.value for entry in calls]),
+    )

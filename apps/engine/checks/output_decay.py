@@ -1,0 +1,408 @@
+"""Output-length decay: every output of a serial sequence no longer than the last.
+
+The rule looks at the whole sequence, never at the best part of it. It does not say
+that the agent got worse: an agent that converges writes less too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import groupby, pairwise
+from typing import Any, Final
+
+import msgspec
+
+from apps.engine.check import (
+    Answer,
+    Chance,
+    Evidence,
+    Judgement,
+    Level,
+    Screening,
+    Series,
+    exact_chance,
+    hash_of_inputs,
+    percent,
+)
+from apps.engine.nulls import (
+    any_falling_run,
+    falling_order,
+    falling_order_floor,
+    mann_kendall,
+    sensitivity,
+)
+from apps.engine.sequences import SerialSequence, recorded_calls, serial_sequences
+from apps.engine.trace import FinishReason, OrderSource, Trace
+
+_NULL_MODEL: Final = "all orders of these output lengths are equally likely"
+_ASSUMPTIONS: Final = (
+    "Exchangeability: the same lengths could have come in any order. Serial calls "
+    "share context, so this is a reference and not a false-alarm rate."
+)
+_METHOD: Final = "exact: product of t! over n!, t being how often each length occurs"
+_NOT_MODELLED: Final = (
+    "Calls that depend on one another: see the chance under autoregression.",
+    "A task that simply comes to its end: an agent that converges writes less.",
+    "Response caps, narrower late prompts, and how a provider counts tokens.",
+)
+_TIES: Final = "Equal lengths are counted as no rise; they make the fall less rare."
+_CAPPED: Final = "Some calls stopped at a length limit, so their outputs were cut."
+_REASONING: Final = (
+    "Reasoning tokens are recorded; some providers count them as output, some beside."
+)
+_FILE_ORDER: Final = (
+    "The order is that of the file: nothing proves that no two calls overlapped."
+)
+_ORDERS: Final = {
+    OrderSource.TIME: "by time",
+    OrderSource.FILE: "by file position (weaker: no proof that no two calls overlapped)",
+}
+
+
+@dataclass(frozen=True)
+class OutputDecay:
+    """Looks for outputs that only ever shrink and end materially shorter.
+
+    `min_calls` (5 to 1,000), `last_percent` (the last output is at most this share of
+    the first, 1 to 99) and `max_chance` (a signal is queued only up to this chance,
+    above 0 and at most 1). Raises `ValueError` outside these ranges.
+    """
+
+    min_calls: int = 5
+    last_percent: int = 60
+    max_chance: float = 0.05
+    slug: str = field(default="output-decay", init=False)
+    label: str = field(default="Output-length decay", init=False)
+    version: int = field(default=1, init=False)
+    level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
+    needs_bodies: bool = field(default=False, init=False)
+    observes: str = field(
+        default="The output lengths (tokens) of one serial sequence, in order: model "
+        "calls of one agent invocation with the same model, provider and "
+        "conversation, none overlapping another, retried attempts left out.",
+        init=False,
+    )
+    null_model: str = field(
+        default="If these lengths could have come in any order, a sequence that never "
+        "rises has probability (product of t!) / n!, t being how often each length "
+        "occurs: 1 of 120 for five different ones. Serial calls are not independent, "
+        "so the chance under autoregression stands beside it.",
+        init=False,
+    )
+    material_when: str = field(
+        default="The last output is at most 60 % of the first. This is the size of "
+        "the effect; it adds nothing to the probability and is never multiplied "
+        "with it. A signal is queued only if chance alone gives the order in at most "
+        "5 % of cases; a shape that ties explain stays telemetry.",
+        init=False,
+    )
+    next_step: str = field(
+        default="Read the late calls: finish reasons, prompts, tool results. Did the "
+        "agent finish early, hit a limit, or lose the task? Confirm only with what "
+        "you saw there or with a second measure of task quality.",
+        init=False,
+    )
+
+    def __post_init__(self) -> None:
+        if not 5 <= self.min_calls <= 1_000:
+            raise ValueError("The fewest calls must lie between 5 and 1,000.")
+        if not 1 <= self.last_percent <= 99:
+            raise ValueError("The last output's share must lie between 1 % and 99 %.")
+        if not 0 < self.max_chance <= 1:
+            raise ValueError("The largest chance must be above 0 and at most 1.")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The fewest calls, the bound in percent, the largest chance of a signal."""
+        return {
+            "min_calls": self.min_calls,
+            "last_percent": self.last_percent,
+            "max_chance": self.max_chance,
+        }
+
+    def run(self, trace: Trace) -> Iterator[Screening]:
+        """Yield one answer for each serial sequence, or one that there is none.
+
+        Calls of one owner that overlapped others have no order and share one answer.
+        """
+        sequences = serial_sequences(trace)
+        if not sequences:
+            yield _no_sequence(trace)
+        serial = [one for one in sequences if not one.parallel]
+        parallel = [one for one in sequences if one.parallel]
+        for sequence in serial:
+            yield self._screening(sequence)
+        for owner, group in groupby(parallel, key=lambda one: one.owner):
+            yield _parallel(owner, list(group))
+
+    def _screening(self, sequence: SerialSequence) -> Screening:
+        outputs = sequence.outputs
+        known = [length for length in outputs if length]
+        inputs = _hash(sequence)
+        said = self._not_applicable(sequence, len(known))
+        if said is not None:
+            return said.with_evidence(_evidence(sequence, len(known)), inputs)
+        probability = falling_order(known)
+        evidence = self._measured(sequence, known, probability)
+        said = self._judged(known, probability)
+        if said.answer is Answer.SIGNAL:
+            evidence = msgspec.structs.replace(
+                evidence, facts=evidence.facts | _facts_of_signal(known)
+            )
+        return said.with_evidence(evidence, inputs)
+
+    def _not_applicable(self, sequence: SerialSequence, known: int) -> Judgement | None:
+        n, missing = len(sequence.outputs), sequence.missing
+        zeros = n - known - missing
+        if n < self.min_calls:
+            calls = "call" if n == 1 else "calls"
+            return Judgement(
+                Answer.NOT_APPLICABLE,
+                "too_short",
+                f"{n} serial {calls}, needs {self.min_calls}",
+                f"{n} serial {calls}, needs {self.min_calls}. With {n} different "
+                f"lengths 1 of {math.factorial(n)} orders falls: too common to mean "
+                "anything.",
+            )
+        if missing:
+            return Judgement(
+                Answer.NOT_APPLICABLE,
+                "usage_missing",
+                f"Usage missing on {missing} of {n} calls",
+                f"Usage missing on {missing} of {n} calls. A hole is never guessed "
+                "over, and the rest is not searched.",
+            )
+        if zeros:
+            return Judgement(
+                Answer.NOT_APPLICABLE,
+                "zero_outputs",
+                f"Output length recorded as zero on {zeros} of {n} calls",
+                f"Output length recorded as zero on {zeros} of {n} calls. A zero is a "
+                "suspect for missing usage, never a short output.",
+            )
+        return None
+
+    def _judged(self, known: list[int], probability: Fraction) -> Judgement:
+        n, first, last = len(known), known[0], known[-1]
+        kept = percent(last / first)
+        if not _never_rises(known):
+            return Judgement(
+                Answer.QUIET,
+                "not_falling",
+                f"Outputs rise at least once over {n} serial calls",
+                f"At least one of {n} outputs is longer than the one before it.",
+            )
+        if not self._is_material(first, last):
+            return Judgement(
+                Answer.QUIET,
+                "not_material",
+                f"Outputs never rise over {n} serial calls, {kept} kept",
+                f"No output is longer than the one before, but the last ({last}) keeps "
+                f"{kept} of the first ({first}): above the bound of "
+                f"{self.last_percent} %.",
+            )
+        is_rare = probability <= Fraction(str(self.max_chance))
+        odds = _odds(probability)
+        shape = (
+            f"No one of {n} outputs is longer than the one before, and the last "
+            f"({last}) keeps {kept} of the first ({first}). Chance alone gives such an "
+            f"order in {odds}"
+        )
+        consequence = (
+            ". A prompt to look closer, not a finding."
+            if is_rare
+            else f": above {percent(self.max_chance)}, so this is telemetry and not "
+            "queued. The shape is there, the evidence is not."
+        )
+        return Judgement(
+            Answer.SIGNAL,
+            "decay" if is_rare else "decay_by_ties",
+            f"Output fell from {first} to {last} tokens over {n} serial calls "
+            f"({kept} kept)",
+            shape + consequence,
+            Level.REVIEW_SIGNAL if is_rare else Level.TELEMETRY,
+        )
+
+    def _is_material(self, first: int, last: int) -> bool:
+        # Whole numbers only: exactly 60 % is inside the bound.
+        return last * 100 <= first * self.last_percent
+
+    def _measured(
+        self, sequence: SerialSequence, known: list[int], probability: Fraction
+    ) -> Evidence:
+        n, first, last = len(known), known[0], known[-1]
+        chance = _chance(probability, n) if _never_rises(known) else None
+        fires = self._is_material(max(known), min(known))
+        return msgspec.structs.replace(
+            _evidence(sequence, n),
+            first=first,
+            last=last,
+            ratio=last / first,
+            effect=1 - last / first,
+            effect_bound=1 - self.last_percent / 100,
+            chance=chance,
+            chance_of_signal=float(probability) if fires else 0.0,
+            series=_series(sequence, threshold=first * self.last_percent / 100),
+            not_modelled=_not_modelled(sequence),
+            facts=_facts(sequence, known),
+        )
+
+
+def _never_rises(lengths: Sequence[int]) -> bool:
+    return all(later <= earlier for earlier, later in pairwise(lengths))
+
+
+def _odds(probability: Fraction) -> str:
+    share = percent(float(probability))
+    if probability.denominator > 10**15:
+        return share
+    return f"{probability.numerator:,} of {probability.denominator:,} ({share})"
+
+
+def _chance(probability: Fraction, n: int) -> Chance:
+    return exact_chance(
+        probability,
+        model=_NULL_MODEL,
+        assumptions=_ASSUMPTIONS,
+        method=_METHOD,
+        floor=falling_order_floor(n),
+    )
+
+
+def _hash(sequence: SerialSequence) -> str:
+    return hash_of_inputs(
+        "output-decay",
+        sequence.scope,
+        (sequence.agent, sequence.model, sequence.provider),
+        (sequence.began, sequence.ended, sequence.order),
+        sequence.steps,
+        [str(length) for length in sequence.outputs],
+    )
+
+
+def _evidence(sequence: SerialSequence, known: int) -> Evidence:
+    """What every answer about a sequence carries, applicable or not."""
+    return Evidence(
+        scope=sequence.scope,
+        invocation=sequence.invocation,
+        agent=sequence.agent,
+        model=sequence.model,
+        provider=sequence.provider,
+        began=sequence.began.value,
+        ended=sequence.ended.value,
+        order=_ORDERS[sequence.order],
+        length=len(sequence.steps),
+        usage_known=known,
+        usage_missing=len(sequence.steps) - known,
+        series=_series(sequence, threshold=None) if known else None,
+        steps=sequence.steps,
+        facts=sequence.removed,
+    )
+
+
+def _series(sequence: SerialSequence, *, threshold: float | None) -> Series:
+    return Series(
+        unit="output tokens",
+        steps=sequence.steps,
+        values=tuple([length or None for length in sequence.outputs]),
+        labels=tuple([finish.value for finish in sequence.finishes]),
+        threshold=threshold,
+    )
+
+
+def _facts(sequence: SerialSequence, known: list[int]) -> dict[str, Any]:
+    trend = mann_kendall(known)
+    finishes = Counter(finish.value for finish in sequence.finishes)
+    facts = sequence.removed | {
+        "finish_reasons": dict(finishes),
+        "mann_kendall": {"s": trend.s, "p": trend.p, "method": trend.method},
+    }
+    inputs = [count for count in sequence.inputs if count is not None]
+    if inputs:
+        # Context piles up in a serial loop: shown, never a second piece of evidence.
+        facts["inputs"] = {
+            "known": len(inputs),
+            "first": inputs[0],
+            "last": inputs[-1],
+            "never_fall": all(a <= b for a, b in pairwise(inputs)),
+        }
+    return facts
+
+
+def _facts_of_signal(known: list[int]) -> dict[str, Any]:
+    n = len(known)
+    facts: dict[str, Any] = {
+        "searched": "The whole sequence was judged; no part of it was searched for."
+    }
+    if n > 5:
+        facts["chance_of_any_falling_run_of_5"] = any_falling_run(n)
+    by_phi = sensitivity(n)
+    if by_phi:
+        facts["chance_under_autoregression"] = by_phi
+    return facts
+
+
+def _not_modelled(sequence: SerialSequence) -> tuple[str, ...]:
+    conditions = (
+        (len(set(sequence.outputs)) < len(sequence.outputs), _TIES),
+        (FinishReason.LENGTH in sequence.finishes, _CAPPED),
+        (any(u.output_reasoning is not None for u in sequence.usages), _REASONING),
+        (sequence.order is OrderSource.FILE, _FILE_ORDER),
+    )
+    return _NOT_MODELLED + tuple(text for holds, text in conditions if holds)
+
+
+def _no_sequence(trace: Trace) -> Screening:
+    """The answer about a trace without any call that could be in a sequence."""
+    removed = Counter(
+        entry.removed.value
+        for calls in recorded_calls(trace).values()
+        for entry in calls
+        if entry.removed is not None
+    )
+    if removed:
+        parts = ", ".join(f"{count} {why}" for why, count in removed.most_common())
+        headline = "No completed model calls recorded"
+        reason = f"None of the recorded model calls is a completed call ({parts})."
+    else:
+        headline = "No model calls recorded"
+        reason = "The trace holds no model call, so nothing can be said about outputs."
+    code = "no_completed_calls" if removed else "no_model_calls"
+    facts = {"removed": dict(removed)} if removed else {}
+    return Judgement(Answer.NOT_APPLICABLE, code, headline, reason).with_evidence(
+        Evidence(scope="trace", length=0, facts=facts),
+        hash_of_inputs("output-decay", sorted(removed.items())),
+    )
+
+
+def _parallel(owner: str, calls: list[SerialSequence]) -> Screening:
+    """The one answer about calls of an owner that overlapped each other."""
+    known = sum(1 for call in calls if call.outputs[0])
+    first = calls[0]
+    steps = tuple([call.steps[0] for call in calls])
+    said = Judgement(
+        Answer.NOT_APPLICABLE,
+        "parallel",
+        f"{len(calls)} calls overlapped in time: no order",
+        f"{len(calls)} calls ran at the same time as another one. Without an order "
+        "there is no sequence, and none is made up.",
+    )
+    evidence = Evidence(
+        scope=f"{owner}, parallel calls",
+        invocation=first.invocation,
+        agent=first.agent,
+        began=first.began.value,
+        ended=calls[-1].ended.value,
+        order=_ORDERS[first.order],
+        length=len(calls),
+        usage_known=known,
+        usage_missing=len(calls) - known,
+        steps=steps,
+    )
+    return said.with_evidence(
+        evidence, hash_of_inputs("output-decay", owner, "parallel", steps)
+    )

@@ -1,0 +1,178 @@
+"""What a person reads of a span: input, output, reasoning and all other attributes.
+
+Texts that hold JSON are opened; lists that were flattened into attributes
+(`gen_ai.prompt.0.role`) are put together again. Nothing is dropped but the second
+copy of messages that are recorded twice in one span.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from apps.engine.formats.json_values import embedded
+from apps.engine.formats.spans import Event, Span
+from apps.engine.trace import Body, StepKind
+
+_INPUT_KEYS: Final = (
+    "gen_ai.input.messages", "gen_ai.tool.call.arguments", "ai.toolCall.args",
+    "ai.prompt.messages", "tool_arguments", "gen_ai.prompt", "ai.prompt",
+    "input.value", "traceloop.entity.input",
+)  # fmt: skip
+_OUTPUT_KEYS: Final = (
+    "gen_ai.output.messages", "gen_ai.tool.call.result", "ai.toolCall.result",
+    "tool_response", "gen_ai.completion", "output.value", "traceloop.entity.output",
+    "ai.response.object",
+)  # fmt: skip
+_INPUT_LISTS: Final = ("llm.input_messages.", "gen_ai.prompt.")
+_OUTPUT_LISTS: Final = ("llm.output_messages.", "gen_ai.completion.")
+_VERCEL_OUTPUT: Final = ("ai.response.text", "ai.response.toolCalls")
+_INPUT_EVENTS: Final = (
+    "gen_ai.system.message", "gen_ai.user.message", "gen_ai.assistant.message",
+    "gen_ai.tool.message", "gen_ai.content.prompt",
+)  # fmt: skip
+_OUTPUT_EVENTS: Final = ("gen_ai.choice", "gen_ai.content.completion")
+_REASONING: Final = "ai.response.reasoning"
+_TWICE: Final = ("input.value", "input.mime_type", "output.value", "output.mime_type")
+_DEEPEST: Final = 12
+_CALL_IDS: Final = ("id", "toolCallId", "tool_call_id")
+
+
+def body_of(span: Span, kind: StepKind) -> Body | None:
+    """Return the body of a span, or `None` where it holds nothing to read."""
+    left = dict(span.attributes)
+    given = _taken(left, _INPUT_LISTS, _INPUT_KEYS)
+    answer = _taken(left, _OUTPUT_LISTS, _OUTPUT_KEYS)
+    if answer is None:
+        answer = _vercel_answer(left)
+    reasoning = left.pop(_REASONING, None)
+    if kind is StepKind.MODEL_CALL:
+        for key in _TWICE:
+            left.pop(key, None)
+    given, answer, events = _with_events(span.events, given, answer)
+    if events:
+        left["events"] = events
+    if given is None and answer is None and reasoning is None and not left:
+        return None
+    return Body(
+        input=given, output=answer, reasoning=reasoning, attributes=left or None
+    )
+
+
+def requested_ids(output: Any) -> tuple[str, ...]:
+    """Return the ids of the tool calls that an answer asks for, in order."""
+    found: dict[str, None] = {}
+    _collect_ids(output, found, 0)
+    return tuple(found)
+
+
+def _collect_ids(value: Any, found: dict[str, None], depth: int) -> None:
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, dict):
+        if _is_tool_call(value):
+            own = next((value[key] for key in _CALL_IDS if key in value), None)
+            if isinstance(own, str) and own:
+                found.setdefault(own)
+        value = [item for key, item in value.items() if key != "arguments"]
+    if isinstance(value, list):
+        for item in value:
+            _collect_ids(item, found, depth + 1)
+
+
+def _is_tool_call(value: dict[str, Any]) -> bool:
+    return (
+        value.get("type") in {"tool_call", "tool_use", "function_call", "tool-call"}
+        or "toolCallId" in value
+        or "function" in value
+        or ("arguments" in value and "name" in value)
+    )
+
+
+def _taken(left: dict[str, Any], lists: tuple[str, ...], keys: tuple[str, ...]) -> Any:
+    """Take the first recorded form out of `left` and return it."""
+    for prefix in lists:
+        whole = _put_together(left, prefix)
+        if whole is not None:
+            return whole
+    for key in keys:
+        if left.get(key) is not None:
+            return embedded(left.pop(key))
+    return None
+
+
+def _put_together(left: dict[str, Any], prefix: str) -> Any:
+    """Take all attributes under `prefix` out of `left`, as one list of objects."""
+    names = [key for key in left if key.startswith(prefix)]
+    if not names:
+        return None
+    tree: dict[str, Any] = {}
+    for name in names:
+        parts = name[len(prefix) :].split(".", _DEEPEST)
+        _plant(tree, parts, embedded(left.pop(name)))
+    return _with_lists(tree)
+
+
+def _plant(tree: dict[str, Any], parts: list[str], value: Any) -> None:
+    node = tree
+    for part in parts[:-1]:
+        inner = node.setdefault(part, {})
+        if not isinstance(inner, dict):
+            inner = node[part] = {"": inner}
+        node = inner
+    last = parts[-1]
+    if isinstance(node.get(last), dict) and not isinstance(value, dict):
+        node[last][""] = value
+    else:
+        node[last] = value
+
+
+def _with_lists(node: Any) -> Any:
+    """Turn objects whose keys are all numbers into lists, and drop vendor wrapping."""
+    if not isinstance(node, dict):
+        return node
+    if len(node) == 1:
+        [(key, inner)] = node.items()
+        if key in {"message", "tool_call", "message_content"}:
+            return _with_lists(inner)
+    if node and all(key.isascii() and key.isdigit() for key in node):
+        ordered = sorted(node.items(), key=lambda pair: (len(pair[0]), pair[0]))
+        return [_with_lists(item) for _, item in ordered]
+    return {key: _with_lists(item) for key, item in node.items()}
+
+
+def _vercel_answer(left: dict[str, Any]) -> Any:
+    text, calls = (left.pop(key, None) for key in _VERCEL_OUTPUT)
+    if calls is None:
+        return text
+    answer = {"text": text, "toolCalls": embedded(calls)}
+    return {key: item for key, item in answer.items() if item is not None}
+
+
+def _with_events(
+    events: list[Event], given: Any, answer: Any
+) -> tuple[Any, Any, list[dict[str, Any]]]:
+    """Use message events where the attributes hold none; return the other events."""
+    asked = [_message(event) for event in events if event.name in _INPUT_EVENTS]
+    told = [_message(event) for event in events if event.name in _OUTPUT_EVENTS]
+    kept = [
+        {"name": event.name, "time_ns": event.time_ns, **_opened(event.attributes)}
+        for event in events
+        if event.attributes
+        and event.name not in _INPUT_EVENTS
+        and event.name not in _OUTPUT_EVENTS
+    ]
+    return (
+        asked if given is None and asked else given,
+        told if answer is None and told else answer,
+        kept,
+    )
+
+
+def _message(event: Event) -> dict[str, Any]:
+    role = event.name.split(".")[1]
+    known = {"role": role} if role in {"system", "user", "assistant", "tool"} else {}
+    return known | _opened(event.attributes)
+
+
+def _opened(attributes: dict[str, Any]) -> dict[str, Any]:
+    return {key: embedded(value) for key, value in attributes.items()}

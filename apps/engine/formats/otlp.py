@@ -1,0 +1,228 @@
+"""Reader of OTLP traces in JSON: one document, or one request a line.
+
+Field names may be in camel case or in snake case, ids in hex or base64, integers in
+numbers or in texts. What the attributes mean is decided in one place for both
+encodings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from apps.engine.format import Item, Rejected, Source
+from apps.engine.formats.json_gate import (
+    Record,
+    RefusedRecord,
+    demand_a_trace,
+    read_each,
+)
+from apps.engine.formats.json_peek import first_values
+from apps.engine.formats.span_traces import traces_of
+from apps.engine.formats.spans import (
+    Event,
+    Span,
+    SpanStore,
+    double_of,
+    identifier,
+    time_of,
+)
+
+OTHER_SIGNALS: Final = {
+    "resourceMetrics": "metrics", "resource_metrics": "metrics",
+    "resourceLogs": "logs", "resource_logs": "logs",
+}  # fmt: skip
+_STATUS_CODES: Final = {
+    "STATUS_CODE_UNSET": 0, "STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2,
+    "UNSET": 0, "OK": 1, "ERROR": 2,
+}  # fmt: skip
+
+
+class OtlpJson:
+    """The format `otlp-json`."""
+
+    slug = "otlp-json"
+    label = "OpenTelemetry traces (OTLP JSON)"
+    version = 1
+    description = (
+        "An OTLP trace export in JSON (resourceSpans), as one document or as the "
+        "collector's file exporter writes it, one request a line, with GenAI, "
+        "OpenInference, Traceloop or Vercel AI SDK attributes."
+    )
+
+    def recognises(self, source: Source) -> bool:
+        """Whether one of the first values is an export request with resource spans."""
+        values = first_values(source)
+        if values and isinstance(values[0], list):
+            values = values[0][:1]
+        return any(_resource_spans(value) is not None for value in values)
+
+    def read(self, source: Source) -> Iterator[Item]:
+        """Yield one trace for each trace id; `UnreadableTrace` when there is none."""
+        return demand_a_trace(_items(source), nothing="The file holds no spans.")
+
+
+def _items(source: Source) -> Iterator[Item]:
+    taker = _Taker()
+    yield from read_each(source, taker, unroll=True)
+    yield from traces_of(taker.store)
+
+
+def _either(record: Any, camel: str, snake: str) -> Any:
+    if not isinstance(record, dict):
+        return None
+    found = record.get(camel)
+    return record.get(snake) if found is None else found
+
+
+def _list(record: Any, camel: str, snake: str) -> list[Any]:
+    found = _either(record, camel, snake)
+    return found if isinstance(found, list) else []
+
+
+def _resource_spans(value: Any) -> list[Any] | None:
+    found = _either(value, "resourceSpans", "resource_spans")
+    return found if isinstance(found, list) else None
+
+
+class _Taker:
+    """Takes the spans out of each request into one store."""
+
+    def __init__(self) -> None:
+        self.store = SpanStore()
+
+    def __call__(self, record: Record) -> Iterator[Item]:
+        groups = _resource_spans(record.value)
+        if groups is None:
+            raise _refusal(record.value)
+        for number, group in enumerate(groups):
+            resource = _attributes(_either(group, "resource", "resource"))
+            for index, scope in enumerate(_list(group, "scopeSpans", "scope_spans")):
+                place = f"{record.place}, $.resourceSpans[{number}].scopeSpans[{index}]"
+                yield from self._take(scope, resource, place)
+
+    def _take(self, scope: Any, resource: dict[str, Any], place: str) -> Iterator[Item]:
+        owner = _either(scope, "scope", "scope")
+        scope_name = _text(owner.get("name")) if isinstance(owner, dict) else ""
+        for index, raw in enumerate(_list(scope, "spans", "spans")):
+            span = _span(raw, resource, scope_name)
+            if span is None:
+                yield Rejected(
+                    place=f"{place}.spans[{index}]",
+                    reason="The span has no trace id or no span id.",
+                    excerpt=_text(raw.get("name"))[:120]
+                    if isinstance(raw, dict)
+                    else "",
+                )
+            else:
+                self.store.add(span)
+
+
+def _refusal(value: Any) -> RefusedRecord:
+    signals = {OTHER_SIGNALS[key] for key in OTHER_SIGNALS if _either(value, key, key)}
+    if not signals:
+        return RefusedRecord(
+            "This is not an OTLP request: it has no resourceSpans.", "$"
+        )
+    words = " and ".join(sorted(signals))
+    return RefusedRecord(f"This holds OpenTelemetry {words}, not traces.", "$")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _span(raw: Any, resource: dict[str, Any], scope: str) -> Span | None:
+    trace_id = identifier(_either(raw, "traceId", "trace_id"))
+    span_id = identifier(_either(raw, "spanId", "span_id"))
+    if trace_id is None or span_id is None:
+        return None
+    start, unit = time_of(_either(raw, "startTimeUnixNano", "start_time_unix_nano"))
+    status = raw.get("status")
+    status = status if isinstance(status, dict) else {}
+    return Span(
+        trace_id=trace_id,
+        span_id=span_id,
+        parent_id=identifier(_either(raw, "parentSpanId", "parent_span_id")),
+        name=_text(raw.get("name")),
+        start_ns=start,
+        end_ns=time_of(_either(raw, "endTimeUnixNano", "end_time_unix_nano"))[0],
+        unit=unit,
+        status=_status_code(status.get("code")),
+        status_message=_text(status.get("message")),
+        attributes=_attributes(raw),
+        events=[
+            Event(
+                name=_text(event.get("name")),
+                time_ns=time_of(_either(event, "timeUnixNano", "time_unix_nano"))[0],
+                attributes=_attributes(event),
+            )
+            for event in _list(raw, "events", "events")
+            if isinstance(event, dict)
+        ],
+        resource=resource,
+        scope=scope,
+    )
+
+
+def _status_code(code: Any) -> int:
+    if isinstance(code, str):
+        return _STATUS_CODES.get(code, 0)
+    return code if isinstance(code, int) and code in {1, 2} else 0
+
+
+def _attributes(holder: Any) -> dict[str, Any]:
+    """Return the attributes of a span, event or resource as one plain object.
+
+    A plain object in place of the list of pairs is taken as it is.
+    """
+    pairs = holder.get("attributes") if isinstance(holder, dict) else None
+    if isinstance(pairs, dict):
+        return pairs
+    if not isinstance(pairs, list):
+        return {}
+    return {
+        str(pair["key"]): _value(pair.get("value"))
+        for pair in pairs
+        if isinstance(pair, dict) and "key" in pair
+    }
+
+
+def _value(value: Any) -> Any:
+    if not isinstance(value, dict) or len(value) != 1:
+        return None if isinstance(value, dict) and not value else value
+    [(kind, content)] = value.items()
+    read = _VALUES.get(kind)
+    return read(content) if read else value
+
+
+def _whole(content: Any) -> Any:
+    if isinstance(content, str):
+        try:
+            return int(content)
+        except ValueError:
+            return content
+    return content
+
+
+def _array(content: Any) -> list[Any]:
+    return [_value(item) for item in _list(content, "values", "values")]
+
+
+def _pairs(content: Any) -> dict[str, Any]:
+    return _attributes({"attributes": _list(content, "values", "values")})
+
+
+def _same(content: Any) -> Any:
+    return content
+
+
+_VALUES: Final = {
+    "stringValue": _same, "string_value": _same,
+    "intValue": _whole, "int_value": _whole,
+    "doubleValue": double_of, "double_value": double_of,
+    "boolValue": _same, "bool_value": _same,
+    "bytesValue": _same, "bytes_value": _same,
+    "arrayValue": _array, "array_value": _array,
+    "kvlistValue": _pairs, "kvlist_value": _pairs,
+}  # fmt: skip

@@ -1,0 +1,240 @@
+"""Traces out of the spans of a file: one trace for each trace id.
+
+Every span becomes one step. Model calls are the leaves only; what a wrapper says of
+its calls together is compared with them, never added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from apps.engine.formats import genai
+from apps.engine.formats.finish_reasons import finish_of
+from apps.engine.formats.genai_bodies import body_of, requested_ids
+from apps.engine.formats.span_agents import Owners
+from apps.engine.formats.span_tree import SpanTree
+from apps.engine.formats.spans import STATUS_ERROR, STATUS_OK, Span, SpanStore
+from apps.engine.formats.text_limits import (
+    IDENTIFIER,
+    LABEL,
+    MESSAGE,
+    NAME,
+    Remarks,
+    clip,
+)
+from apps.engine.formats.token_counts import usage_of
+from apps.engine.trace import (
+    Body,
+    ModelCall,
+    OrderSource,
+    Outcome,
+    OutcomeKind,
+    Step,
+    StepKind,
+    StepStatus,
+    ToolCall,
+    Trace,
+)
+
+_OUTCOMES: Final = {"pass": OutcomeKind.PASS, "fail": OutcomeKind.FAIL}
+_NATIVE_KINDS: Final = (
+    "openinference.span.kind", "ai.operationId", "gen_ai.operation.name",
+    "traceloop.span.kind", "llm.request.type",
+)  # fmt: skip
+
+
+def traces_of(store: SpanStore) -> Iterator[Trace]:
+    """Yield the trace of each trace id, in the order of first appearance."""
+    for trace_id, spans in store.traces.items():
+        remarks = Remarks()
+        duplicates = store.duplicates.get(trace_id)
+        if duplicates:
+            remarks.add("Copies of spans with the same id, read once: {n}.", duplicates)
+        yield _Builder(trace_id, list(spans.values()), remarks).trace()
+
+
+class _Builder:
+    """Builds one trace."""
+
+    def __init__(self, trace_id: str, spans: list[Span], remarks: Remarks) -> None:
+        self._trace_id = trace_id
+        self._remarks = remarks
+        self._tree = SpanTree(spans, remarks)
+        self._owners = Owners(self._tree, remarks)
+        self._bodies: list[Body | None] = []
+        self._requests: dict[str, int] = {}
+
+    def trace(self) -> Trace:
+        """Return the trace of the spans."""
+        tree, remarks = self._tree, self._remarks
+        self._remark_units()
+        statuses = [_status(span) for span in tree.spans]
+        self._bodies = [
+            body_of(span, kind)
+            for span, kind in zip(tree.spans, tree.kinds, strict=True)
+        ]
+        steps = tuple(self._steps(statuses))
+        self._compare_wrappers(steps)
+        starts = [span.start_ns for span in tree.spans if span.start_ns is not None]
+        ends = [span.end_ns for span in tree.spans if span.end_ns is not None]
+        root = tree.spans[tree.main_root()]
+        return Trace(
+            name=clip(root.name, NAME, remarks) or f"trace {self._trace_id}",
+            steps=steps,
+            invocations=self._owners.invocations(statuses),
+            native_id=self._trace_id,
+            session=clip(self._first(genai.session_of), IDENTIFIER, remarks),
+            start_ns=min(starts, default=None),
+            end_ns=max(ends, default=None),
+            order=OrderSource.TIME if tree.has_all_starts else OrderSource.FILE,
+            outcome=self._outcome(),
+            task=clip(self._first(genai.task_of), LABEL, remarks),
+            trial=self._first(genai.trial_of),
+            metadata={"resource": root.resource} if root.resource else {},
+            notes=remarks.sentences(),
+        )
+
+    def _first(self, read: Callable[[dict[str, Any]], Any]) -> Any:
+        """Return the first recorded value, from the top of the tree downwards."""
+        for at in self._tree.top_down:
+            value = read(self._tree.spans[at].attributes)
+            if value is not None:
+                return value
+        return None
+
+    def _outcome(self) -> Outcome:
+        recorded = self._first(lambda attributes: attributes.get("evalsite.outcome"))
+        if not isinstance(recorded, str):
+            return Outcome()
+        return Outcome(
+            kind=_OUTCOMES.get(recorded.casefold(), OutcomeKind.UNKNOWN),
+            label=clip(recorded, LABEL, self._remarks),
+            source="evalsite.outcome",
+        )
+
+    def _remark_units(self) -> None:
+        units = {span.unit for span in self._tree.spans if span.unit}
+        for unit in sorted(units):
+            self._remarks.add(f"Times stood in {unit} where nanoseconds belong.")
+        spans = self._tree.spans
+        reversed_times = sum(
+            span.start_ns is not None
+            and span.end_ns is not None
+            and span.end_ns < span.start_ns
+            for span in spans
+        )
+        if reversed_times:
+            self._remarks.add("Spans that end before they start: {n}.", reversed_times)
+        if not self._tree.has_all_starts:
+            self._remarks.add("Spans without a start, so the order is the file's: {n}.",
+                              sum(span.start_ns is None for span in spans))  # fmt: skip
+
+    def _steps(self, statuses: list[StepStatus]) -> Iterator[Step]:
+        tree, remarks = self._tree, self._remarks
+        for at, span in enumerate(tree.spans):
+            error_type, error_message = _error(span)
+            failed = statuses[at] is StepStatus.ERROR
+            yield Step(
+                seq=at,
+                kind=tree.kinds[at],
+                invocation=self._owners.owner[at],
+                parent=tree.parents[at],
+                name=self._name(at, span),
+                start_ns=span.start_ns,
+                end_ns=span.end_ns,
+                status=statuses[at],
+                error_type=clip(error_type, IDENTIFIER, remarks) if failed else None,
+                error_message=clip(error_message, MESSAGE, remarks) if failed else None,
+                native_id=span.span_id,
+                native_kind=clip(
+                    genai.first(span.attributes, _NATIVE_KINDS), IDENTIFIER, remarks
+                ),
+                call=self._call(at, span),
+                body=self._bodies[at],
+            )
+
+    def _name(self, at: int, span: Span) -> str | None:
+        kind = self._tree.kinds[at]
+        if kind is StepKind.TOOL_CALL:
+            return clip(genai.tool_name(span), NAME, self._remarks)
+        return clip(span.name, NAME, self._remarks)
+
+    def _call(self, at: int, span: Span) -> ModelCall | ToolCall | None:
+        kind = self._tree.kinds[at]
+        if kind is StepKind.MODEL_CALL:
+            return self._model_call(at, span.attributes)
+        if kind is StepKind.TOOL_CALL:
+            call_id = clip(genai.call_id(span.attributes), IDENTIFIER, self._remarks)
+            return ToolCall(
+                name=clip(genai.tool_name(span), NAME, self._remarks)
+                or "(unnamed tool)",
+                call_id=call_id,
+                requested_by=self._requests.get(call_id) if call_id else None,
+            )
+        return None
+
+    def _model_call(self, at: int, attributes: dict[str, Any]) -> ModelCall:
+        remarks = self._remarks
+        counts, bad = genai.counts_of(attributes)
+        if bad:
+            remarks.add(
+                "Token counts that are no counts (negative, fractions, text), read as "
+                "not recorded: {n}.",
+                bad,
+            )
+        finish, finish_raw = finish_of(genai.finish_value(attributes))
+        body = self._bodies[at]
+        ids = requested_ids(body.output) if body else ()
+        asked = tuple(one[:IDENTIFIER] for one in ids)
+        for one in asked:
+            self._requests.setdefault(one, at)
+        return ModelCall(
+            provider=clip(genai.provider_of(attributes), NAME, remarks),
+            model=clip(genai.model_of(attributes), NAME, remarks),
+            finish=finish,
+            finish_raw=clip(finish_raw, IDENTIFIER, remarks),
+            usage=usage_of(counts),
+            response_id=clip(genai.response_id(attributes), IDENTIFIER, remarks),
+            conversation=clip(genai.conversation_of(attributes), IDENTIFIER, remarks),
+            tool_call_ids=asked,
+        )
+
+    def _compare_wrappers(self, steps: tuple[Step, ...]) -> None:
+        """Remark on each wrapper whose output tokens are not the sum of its calls'."""
+        tree = self._tree
+        sums: list[int | None] = [_known_output(step) for step in steps]
+        for at in reversed(tree.top_down):
+            if steps[at].kind is StepKind.MODEL_CALL or not tree.children[at]:
+                continue
+            below = [sums[child] for child in tree.children[at]]
+            known = [count for count in below if count is not None]
+            sums[at] = sum(known) if known else None
+            told = genai.counts_of(tree.spans[at].attributes)[0].output_total
+            if told is not None and known and told != sum(known):
+                self._remarks.add(
+                    "Wrapper spans whose output tokens differ from the sum of their "
+                    "calls: {n}."
+                )
+
+
+def _known_output(step: Step) -> int | None:
+    call = step.call
+    return call.usage.output_total if isinstance(call, ModelCall) else None
+
+
+def _status(span: Span) -> StepStatus:
+    if span.status == STATUS_ERROR:
+        return StepStatus.ERROR
+    if span.end_ns is None:
+        return StepStatus.UNFINISHED
+    return StepStatus.OK if span.status == STATUS_OK else StepStatus.UNSET
+
+
+def _error(span: Span) -> tuple[Any, Any]:
+    """Return type and message of the error, from the last exception event or status."""
+    raised = [event for event in span.events if event.name == "exception"]
+    details = raised[-1].attributes if raised else {}
+    error_type = details.get("exception.type") or span.attributes.get("error.type")
+    message = span.status_message or details.get("exception.message")
+    return error_type, message

@@ -1,0 +1,97 @@
+"""Why a file is none of the formats that are read: one sentence for its uploader."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from apps.engine.format import Source
+from apps.engine.formats.bytestream import HEAD_BYTES
+from apps.engine.formats.json_peek import first_values
+from apps.engine.formats.json_words import (
+    TOO_DEEP,
+    TOO_LONG_INTEGER,
+    likely_cause,
+    why_not_json,
+)
+from apps.engine.formats.otlp import OTHER_SIGNALS
+
+_BINARY: Final = (
+    (b"%PDF", "a PDF document"),
+    (b"\x89PNG", "a PNG image"),
+    (b"GIF8", "a GIF image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"\x7fELF", "a program"),
+    (b"MZ", "a Windows program"),
+    (b"PAR1", "a Parquet file"),
+    (b"SQLite format 3", "an SQLite database"),
+    (b"\x80\x04\x95", "a Python pickle"),
+)
+_ADVICE: Final = "Choose the format yourself if you know it."
+
+
+def why_unknown(source: Source) -> str:
+    """Return a sentence on why no format was recognised, with the likely cause."""
+    if not source.is_text:
+        return _why_binary(source.head)
+    return _why_no_json(source.head) or _why_no_trace(first_values(source))
+
+
+def _why_binary(head: bytes) -> str:
+    for magic, words in _BINARY:
+        if head.startswith(magic):
+            return f"This is {words}, not a trace file."
+    return "This is a binary file of no kind that is read."
+
+
+def _why_no_json(head: bytes) -> str | None:
+    text = head.decode("utf-8", "ignore")
+    start = len(text) - len(text.lstrip())
+    cause = likely_cause(text, start)
+    if cause:
+        return f"The file is not JSON: {cause}."
+    if text[start : start + 1] not in {"{", "["}:
+        return "The file is not JSON: it begins with neither { nor [."
+    try:
+        json.JSONDecoder().raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        return _why_bad_json(error, is_whole=len(head) < HEAD_BYTES)
+    except RecursionError:
+        return TOO_DEEP
+    except ValueError:
+        return TOO_LONG_INTEGER
+    return None
+
+
+def _why_bad_json(error: json.JSONDecodeError, *, is_whole: bool) -> str | None:
+    """Return a sentence unless the error may only be that the head stops there."""
+    at_end = error.pos >= len(error.doc.rstrip())
+    unclosed = error.msg.startswith("Unterminated")
+    if not is_whole and (at_end or unclosed):
+        return None
+    place = f"line {error.lineno}, column {error.colno}"
+    return f"{why_not_json(error, at_end=at_end or unclosed)} The place is {place}."
+
+
+def _why_no_trace(values: list[Any]) -> str:
+    value = values[0] if values else None
+    if isinstance(value, list):
+        if not value:
+            return "The file is an empty list: there is no trace in it."
+        value = value[0]
+    if not isinstance(value, dict):
+        return f"The file is JSON, but not a trace of a known format. {_ADVICE}"
+    signals = sorted({OTHER_SIGNALS[key] for key in value if key in OTHER_SIGNALS})
+    if signals:
+        words = " and ".join(signals)
+        return f"The file holds OpenTelemetry {words}, not traces."
+    if "messages_display" in value:
+        return (
+            "The file holds conversations as plain text (messages_display), which is "
+            "not a format we know: it does not say which calls were made."
+        )
+    keys = ", ".join(f'"{key[:40]}"' for key in list(value)[:5]) or "no keys"
+    return (
+        f"The file is JSON, but not a trace of a known format; its first record has "
+        f"{keys}. {_ADVICE}"
+    )

@@ -1,0 +1,22 @@
+"""Serial sequences: model calls of one agent that ran one after another, unchanged.
+
+A sequence says that its calls happened in this order with the same model, provider
+and conversation, and nothing more. It never says that one call caused the next. Who
+owns a step is settled by the reader (`Step.invocation` is the final invocation: spans
+of single steps have been climbed over there); nothing is guessed about it here.
+"""
+
+from apps.engine.sequences.recorded import RecordedCall, Removal, recorded_calls
+from apps.engine.sequences.serial import Boundary, SerialSequence, serial_sequences
+from apps.engine.sequences.tools import ToolSequence, tool_sequences
+
+__all__ = [
+    "Boundary",
+    "RecordedCall",
+    "Removal",
+    "SerialSequence",
+    "ToolSequence",
+    "recorded_calls",
+    "serial_sequences",
+    "tool_sequences",
+]

@@ -1,0 +1,69 @@
+"""The tool calls of each owner in order. Their names are read, never their content."""
+
+from __future__ import annotations
+
+import msgspec
+
+from apps.engine.sequences.owners import (
+    INVOCATION,
+    TRACE,
+    Scope,
+    agent_of,
+    order_of,
+    owner_in_words,
+    start_and_seq,
+)
+from apps.engine.trace import OrderSource, Step, StepKind, ToolCall, Trace
+
+
+class ToolSequence(msgspec.Struct, frozen=True):
+    """The tool calls of one agent invocation, or of what no invocation owns.
+
+    `names` and `steps` run in parallel. Tools that ran at the same time are here too,
+    in the order in which they started: what is read of them is their mix, not a trend.
+    """
+
+    scope: str
+    invocation: int | None
+    agent: str | None
+    order: OrderSource
+    names: tuple[str, ...]
+    steps: tuple[int, ...]
+
+
+def tool_sequences(trace: Trace) -> tuple[ToolSequence, ...]:
+    """The tool calls of `trace` by owner, each in order; invocations before the rest.
+
+    Steps in any order give the same answer. Never raises.
+    """
+    scopes: dict[Scope, list[Step]] = {}
+    for step in trace.steps:
+        if step.kind is StepKind.TOOL_CALL and isinstance(step.call, ToolCall):
+            scopes.setdefault(_tool_owner(step), []).append(step)
+    result = []
+    for scope, steps in sorted(scopes.items()):
+        order = order_of(trace, steps)
+        steps.sort(key=start_and_seq if order is OrderSource.TIME else _seq)
+        result.append(
+            ToolSequence(
+                scope=owner_in_words(scope),
+                invocation=scope[1] if scope[0] == INVOCATION else None,
+                agent=agent_of(trace, scope),
+                order=order,
+                names=tuple(
+                    [s.call.name for s in steps if isinstance(s.call, ToolCall)]
+                ),
+                steps=tuple([s.seq for s in steps]),
+            )
+        )
+    return tuple(result)
+
+
+def _tool_owner(step: Step) -> Scope:
+    # A tool call's parent is often the model call that asked for it, so the parent
+    # would cut a trace without agents into pieces of one turn each.
+    return (TRACE, 0) if step.invocation is None else (INVOCATION, step.invocation)
+
+
+def _seq(step: Step) -> int:
+    return step.seq

@@ -1,0 +1,1 @@
+"""Sample traces of an invented support desk, written for this project."""

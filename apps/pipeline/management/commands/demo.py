@@ -1,0 +1,66 @@
+"""Create the demo project with its sample traces, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from apps.accounts.models import Project, User
+from apps.accounts.operations import create_project
+from apps.engine.formats.evalsite_writer import dump
+from apps.pipeline.demo import desk
+from apps.pipeline.flow import submit_upload
+from apps.traces.storage import receive
+
+SLUG = "demo"
+OWNER = "owner"
+
+
+def sample_files() -> Iterator[tuple[str, bytes]]:
+    """Name and bytes of each sample file."""
+    yield (
+        "support-desk.evalsite.jsonl",
+        b"".join(dump(trace) for trace in desk.support_desk()),
+    )
+    yield (
+        "delayed-parcel.evalsite.jsonl",
+        b"".join(dump(trace) for trace in desk.delayed_parcel()),
+    )
+    yield (
+        "long-runs.evalsite.jsonl",
+        b"".join(dump(trace) for trace in desk.long_runs()),
+    )
+    yield "night-desk.chat.jsonl", desk.usage_missing()
+
+
+class Command(BaseCommand):
+    """Does nothing when any user exists: a team's own database is left alone."""
+
+    help = "Create the first user and the demo project, unless there is any user."
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002
+        """Create the owner and the project, and submit the sample files."""
+        if User.objects.exists():
+            return
+        now = timezone.now()
+        owner = User.objects.create_user(username=OWNER)
+        if Project.objects.filter(slug=SLUG).exists():
+            return
+        project = create_project(
+            name="Support desk (demo)",
+            slug=SLUG,
+            owner=owner,
+            now=now,
+            description="An invented support desk. Its memory agent forgets, and the "
+            "pipeline passes all the same.",
+        )
+        for name, content in sample_files():
+            received = receive([content], limit=settings.MAX_UPLOAD_BYTES)
+            submit_upload(
+                project=project, received=received, name=name, user=owner, now=now
+            )
+        self.stdout.write("The demo project is ready.")

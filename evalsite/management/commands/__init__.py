@@ -1,0 +1,1 @@
+"""The commands that start the site and its tests."""

@@ -1,0 +1,66 @@
+"""Run all tests with pytest, on servers of their own and in a real browser."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from evalsite.chromium import ensure_chromium
+from evalsite.places import PROJECT_DIR
+from evalsite.processes import CannotStart
+
+BROWSER_TESTS = "tests/browser"
+
+
+class Command(BaseCommand):
+    """Hands every argument to pytest, so `test -k queue -x` means what it says."""
+
+    help = "Run the tests; all arguments go to pytest."
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        """Replace this process by pytest; exits 2 when Chromium is missing."""
+        arguments = argv[2:]
+        try:
+            extra = browser_arguments(arguments)
+        except CannotStart as error:
+            self.stderr.write(str(error))
+            sys.exit(2)
+        os.chdir(PROJECT_DIR)
+        words = [sys.executable, "-m", "pytest", *extra, *arguments]
+        sys.stdout.flush()
+        os.execv(sys.executable, words)  # noqa: S606 - our own interpreter
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002
+        """Refuse: the arguments belong to pytest and are read from the command line."""
+        raise CommandError("Call it from the command line: python3 manage.py test")
+
+
+def browser_arguments(arguments: Sequence[str]) -> list[str]:
+    """Return what pytest needs to hear about the browser tests.
+
+    Sets EVALSITE_CHROMIUM for them. With EVALSITE_SKIP_BROWSER=1 they are left out, and
+    that is said.
+
+    Raises:
+        CannotStart: They are wanted and there is no Chromium.
+    """
+    if os.environ.get("EVALSITE_SKIP_BROWSER") == "1":
+        sys.stderr.write("The browser tests are left out: EVALSITE_SKIP_BROWSER=1.\n")
+        return [f"--ignore={BROWSER_TESTS}"]
+    if wants_browser(arguments):
+        os.environ["EVALSITE_CHROMIUM"] = ensure_chromium()
+    return []
+
+
+def wants_browser(arguments: Sequence[str]) -> bool:
+    """Say whether paths among the arguments (none means all) have browser tests."""
+    browser = PROJECT_DIR / BROWSER_TESTS
+    named = [PROJECT_DIR / word.partition("::")[0] for word in arguments]
+    paths = [path.resolve() for path in named if path.exists()]
+    return not paths or any(
+        browser.is_relative_to(path) or path.is_relative_to(browser) for path in paths
+    )

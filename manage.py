@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+"""The one door to every command: `python3 manage.py run`, `test`, and Django's own.
+
+Works with a bare Python: the first call makes the virtual environment and installs the
+locked dependencies, then goes on inside of it.
+"""
+
+import os
+import sys
+
+from evalsite import bootstrap
+
+
+def main() -> None:
+    """Go into the virtual environment, then do what was asked."""
+    try:
+        bootstrap.enter(sys.argv)
+    except bootstrap.CannotPrepare as error:
+        sys.exit(str(error))
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+    if sys.argv[1:2] in (["check-code"], ["fix-code"]):
+        from evalsite import quality  # noqa: PLC0415 - exists only inside
+
+        sys.exit(quality.main(sys.argv[1]))
+    from django.core.management import (  # noqa: PLC0415 - exists only inside
+        execute_from_command_line,
+    )
+
+    execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""What all tests share: a data folder of their own, and people with roles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"
+
+
+@pytest.fixture(autouse=True)
+def uploads_dir(tmp_path, settings):
+    """Raw uploads of a test lie in the test's own folder."""
+    settings.UPLOADS_DIR = tmp_path / "uploads"
+    return settings.UPLOADS_DIR
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(settings):
+    """Hashing passwords slowly protects nobody in a test."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real trace files that lie beside the project; skips where they do not."""
+    folder = SHARED / "data"
+    if not folder.is_dir():
+        pytest.skip("The shared trace files are not beside this checkout.")
+    return folder
+
+
+@pytest.fixture
+def owner(db):
+    from tests.factories import make_user
+
+    return make_user("olga")
+
+
+@pytest.fixture
+def project(owner):
+    from tests.factories import make_project
+
+    return make_project(owner=owner, name="Support desk")
+
+
+@pytest.fixture
+def reviewer(project):
+    from apps.accounts.permissions import Role
+    from tests.factories import make_member
+
+    return make_member(project, Role.REVIEWER, "rana")

@@ -1,0 +1,183 @@
+"""Killing the worker, its children or the broker loses nothing and doubles nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from apps.pipeline.flow import submit_upload
+from apps.review.models import HistoryEntry, Signal
+from apps.screening.models import Screening
+from apps.traces.models import BodyChunk, Step, Trace, Upload
+from apps.traces.storage import receive
+from tests.benchmarks.corpus import results_file
+from tests.factories import NOW, decay_trace, make_project
+from tests.flows.conftest import wait_until
+
+TASKS = 300
+TRACES = TASKS * 4
+
+
+@pytest.fixture
+def project(transactional_db):
+    return make_project(name="Under fire")
+
+
+def submit(project, content: bytes, name: str = "results.json") -> Upload:
+    upload, _ = submit_upload(
+        project=project,
+        received=receive([content], limit=10**9),
+        name=name,
+        user=None,
+        now=NOW,
+    )
+    return upload
+
+
+def state(upload: Upload) -> str:
+    return Upload.objects.values_list("state", flat=True).get(pk=upload.pk)
+
+
+def stored(upload: Upload) -> int:
+    return Trace.objects.filter(upload=upload).count()
+
+
+def is_done(upload: Upload):
+    return lambda: state(upload) in {"done", "failed"}
+
+
+def children_of(pid: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            if int(fields[1]) == pid:
+                found.append(int(entry.name))
+    return found
+
+
+def assert_everything_is_there_once(upload: Upload) -> None:
+    upload.refresh_from_db()
+    traces = Trace.objects.filter(upload=upload)
+    assert (upload.state, upload.failure) == ("done", "")
+    assert traces.count() == upload.trace_count == TRACES
+    assert sorted(traces.values_list("ordinal", flat=True)) == list(range(TRACES))
+    steps = Step.objects.filter(trace__upload=upload).count()
+    assert steps == upload.step_count
+    assert BodyChunk.objects.filter(trace__upload=upload, first_seq=0).count() == TRACES
+    screened = Screening.objects.filter(trace__upload=upload)
+    assert screened.values("trace").distinct().count() == TRACES
+    signals = Signal.objects.filter(trace__upload=upload)
+    assert signals.count() == upload.signal_count
+    opened = HistoryEntry.objects.filter(signal__in=signals, act="opened")
+    assert opened.count() == signals.count()
+
+
+def test_a_worker_reads_what_was_uploaded_and_queues_its_signals(project, processes):
+    from apps.engine.formats.evalsite_writer import dump
+
+    processes.worker()
+    upload = submit(project, dump(decay_trace(100, 90, 80, 70, 60)))
+    wait_until(is_done(upload), seconds=30, what="the upload is read")
+    assert Signal.objects.get(project=project).headline
+
+
+@pytest.mark.slow
+def test_killing_the_whole_worker_again_and_again_loses_and_doubles_nothing(
+    project, processes, tmp_path
+):
+    processes.beat(tmp_path)
+    upload = submit(project, results_file(copies=TASKS // 50))
+    for _ in range(2):
+        before = stored(upload)
+        worker = processes.worker()
+        wait_until(lambda: stored(upload) > before, seconds=60, what="it reads")
+        processes.kill(worker)
+        if state(upload) != "reading":
+            break
+    processes.worker()
+    wait_until(is_done(upload), seconds=90, what="the upload is read after all")
+    assert_everything_is_there_once(upload)
+    assert Upload.objects.get(pk=upload.pk).attempt >= 2
+
+
+@pytest.mark.slow
+def test_killing_the_child_that_reads_hands_the_upload_to_another(
+    project, processes, tmp_path
+):
+    processes.beat(tmp_path)
+    worker = processes.worker()
+    upload = submit(project, results_file(copies=TASKS // 50))
+    wait_until(lambda: stored(upload) > 0, seconds=60, what="it reads")
+    for child in children_of(worker.pid):
+        os.kill(child, signal.SIGKILL)
+    wait_until(is_done(upload), seconds=90, what="the upload is read after all")
+    assert_everything_is_there_once(upload)
+
+
+@pytest.mark.slow
+def test_a_broker_that_forgets_everything_loses_nothing(
+    project, processes, broker, tmp_path
+):
+    upload = submit(project, results_file(copies=TASKS // 50))
+    broker.flushall()
+    processes.worker()
+    processes.beat(tmp_path)
+    wait_until(is_done(upload), seconds=90, what="the upload is read after all")
+    assert_everything_is_there_once(upload)
+
+
+def test_an_upload_is_accepted_while_the_broker_is_away(project, processes, monkeypatch):
+    from evalsite.celery import app
+
+    monkeypatch.setitem(app.conf, "broker_url", "redis+socket:///nowhere/at/all.sock")
+    app.pool.force_close_all()
+    app._pool = None
+    try:
+        upload = submit(project, results_file())
+    finally:
+        app._pool = None
+    assert state(upload) == "received"
+
+
+def test_a_file_that_always_ends_its_reader_is_given_up_after_three_tries(project):
+    from django.db.models.functions import Now
+
+    from apps.pipeline.stuck import free_upload_ids
+    from apps.traces.operations import claim_upload, give_up_stuck_uploads
+
+    upload = submit(project, results_file())
+    for attempt in range(1, 4):
+        claim = claim_upload(upload_id=upload.pk, lease_seconds=60)
+        assert claim is not None
+        assert claim.attempt == attempt
+        assert claim_upload(upload_id=upload.pk, lease_seconds=60) is None
+        Upload.objects.filter(pk=upload.pk).update(lease_until=Now())
+    assert free_upload_ids() == []
+    assert give_up_stuck_uploads() == 1
+    upload.refresh_from_db()
+    assert upload.state == "failed"
+    assert "ended the worker 3 times" in upload.failure
+
+
+def test_a_reader_that_lost_its_claim_writes_nothing_any_more(project):
+    from django.db import transaction
+    from django.db.models.functions import Now
+
+    from apps.traces.operations import Batch, LostClaim, claim_upload, store_batch
+
+    upload = submit(project, results_file())
+    zombie = claim_upload(upload_id=upload.pk, lease_seconds=60)
+    Upload.objects.filter(pk=upload.pk).update(lease_until=Now())
+    assert claim_upload(upload_id=upload.pk, lease_seconds=60) is not None
+    batch = Batch()
+    batch.add_trace(0, decay_trace(5, 4, 3, 2, 1))
+    with pytest.raises(LostClaim), transaction.atomic():
+        store_batch(claim=zombie, batch=batch)
+    assert stored(upload) == 0

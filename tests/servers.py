@@ -1,0 +1,177 @@
+"""Gives the test run servers of its own, and closes every socket to other machines.
+
+Loaded with `-p tests.servers` before pytest-django reads the settings. The addresses are
+set at once; the servers start after collection, and only when something was collected
+that is not plain Python.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evalsite.embedded import (
+    EmbeddedServers,
+    Places,
+    embedded_urls,
+    start_embedded,
+)
+from evalsite.places import held
+from evalsite.processes import CannotStart
+
+_PREFIX = "evalsite-tests-"
+_PLAIN = ("tests/engine/", "tests/figures/")
+
+
+class TestServers:
+    """The throw-away data folder of one run, and what is started on it."""
+
+    __test__ = False
+
+    def __init__(self) -> None:
+        self.folder: Path | None = None
+        self.servers: EmbeddedServers | None = None
+        self.names: list[str] = []
+
+    def choose(self) -> None:
+        """Set the addresses in the environment; starts nothing."""
+        _remove_abandoned()
+        self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        # The servers' account must pass through a folder that mkdtemp made for us.
+        self.folder.chmod(0o711)
+        data_dir = self.folder / "data"
+        database_url, redis_url = embedded_urls(data_dir)
+        if not os.environ.get("DATABASE_URL"):
+            self.names.append("postgres")
+            os.environ["DATABASE_URL"] = database_url
+        if not os.environ.get("REDIS_URL"):
+            self.names.append("valkey")
+            os.environ["REDIS_URL"] = redis_url
+        os.environ["EVALSITE_DATA_DIR"] = str(data_dir)
+        os.environ["EVALSITE_SECRET_KEY"] = "only-for-tests-" + "0123456789" * 5
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+
+    def start(self) -> None:
+        """Start what has no address from outside."""
+        assert self.folder is not None
+        self.servers = start_embedded(
+            self.folder / "data",
+            names=self.names,
+            postgres_user=os.environ.get("EVALSITE_POSTGRES_USER", ""),
+            throw_away=True,
+        )
+
+    def stop(self) -> None:
+        """Stop the servers and remove their folder; safe to run twice."""
+        if self.servers is not None:
+            self.servers.stop()
+            self.servers = None
+        if self.folder is not None:
+            _remove(self.folder)
+            self.folder = None
+
+
+def _remove(folder: Path) -> None:
+    sockets = Places.at(folder / "data").sockets
+    shutil.rmtree(folder, ignore_errors=True)
+    if sockets.parent != folder / "data":
+        shutil.rmtree(sockets, ignore_errors=True)
+
+
+def _remove_abandoned() -> None:
+    """Remove folders of runs that were killed: nobody holds them any more."""
+    for folder in Path(tempfile.gettempdir()).glob(_PREFIX + "*"):
+        places = Places.at(folder / "data")
+        if folder.stat().st_uid != os.geteuid() or not places.lock.exists():
+            continue
+        try:
+            with held(places):
+                pass
+        except CannotStart:
+            continue
+        _remove(folder)
+
+
+_run = TestServers()
+_guard = pytest.MonkeyPatch()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests() -> Iterator[None]:
+    _run.choose()
+    return (yield)
+
+
+def pytest_configure() -> None:
+    close_sockets(_guard)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if session.config.option.collectonly:
+        return
+    root = session.config.rootpath
+    wanting = [
+        item
+        for item in session.items
+        if not item.path.relative_to(root).as_posix().startswith(_PLAIN)
+    ]
+    if not wanting:
+        return
+    try:
+        _run.start()
+    except CannotStart as error:
+        pytest.exit(str(error), returncode=2)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    _guard.undo()
+    _run.stop()
+
+
+def close_sockets(patch: pytest.MonkeyPatch) -> None:
+    """Let this process connect and send to loopback and unix sockets only."""
+    for name in ("connect", "connect_ex", "sendto"):
+        patch.setattr(socket.socket, name, _guarded(name))
+    patch.setattr(socket, "getaddrinfo", _guarded_lookup(socket.getaddrinfo))
+
+
+def _guarded(name: str):
+    original = getattr(socket.socket, name)
+
+    def guarded(self: socket.socket, *args):
+        if self.family in {socket.AF_INET, socket.AF_INET6}:
+            _refuse_foreign(args[-1][0])
+        return original(self, *args)
+
+    return guarded
+
+
+def _guarded_lookup(original):
+    def guarded(host, *args, **kwargs):
+        if host:
+            _refuse_foreign(host)
+        return original(host, *args, **kwargs)
+
+    return guarded
+
+
+def _refuse_foreign(host: str | bytes) -> None:
+    name = host.decode() if isinstance(host, bytes) else host
+    if name == "localhost":
+        return
+    try:
+        loopback = ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback:
+        raise ConnectionRefusedError(
+            f"Tests reach no other machine, and {name} is one."
+        )

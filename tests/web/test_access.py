@@ -1,0 +1,259 @@
+"""Every URL as a stranger, as a member of another project, and as each role.
+
+The URLs are walked from the resolver, so a new one cannot be left out: it has to be
+named in one of the tables below, or the test says so.
+"""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
+
+from apps.accounts.operations import create_token
+from apps.accounts.permissions import Role, Scope
+from apps.reports.operations import freeze
+from apps.review.models import Signal
+from apps.review.queries import QueueFilter
+from apps.traces.models import Trace
+from tests.factories import decay_trace, make_member, make_project, upload_traces
+
+PUBLIC = {"healthz", "readyz", "sign-in", "sign-in-link"}
+FOR_EVERYONE_SIGNED_IN = {
+    "home",
+    "sign-out",
+    "account",
+    "account-password",
+    "projects",
+    "checks",
+    "check",
+    "formats",
+}
+LEAST_ROLE = {
+    "overview": ("get", Role.VIEWER),
+    "uploads": ("get", Role.VIEWER),
+    "upload": ("get", Role.VIEWER),
+    "upload-progress": ("get", Role.VIEWER),
+    "upload-raw": ("get", Role.VIEWER),
+    "upload-read-again": ("post", Role.MAINTAINER),
+    "traces": ("get", Role.VIEWER),
+    "trace": ("get", Role.VIEWER),
+    "step-body": ("get", Role.VIEWER),
+    "trace-download": ("get", Role.VIEWER),
+    "queue": ("get", Role.VIEWER),
+    "queue-next": ("post", Role.REVIEWER),
+    "queue-undo": ("post", Role.REVIEWER),
+    "signal": ("get", Role.VIEWER),
+    "signal-claim": ("post", Role.REVIEWER),
+    "signal-release": ("post", Role.REVIEWER),
+    "signal-heartbeat": ("post", Role.REVIEWER),
+    "signal-draft": ("post", Role.REVIEWER),
+    "signal-decide": ("post", Role.REVIEWER),
+    "signal-undo": ("post", Role.REVIEWER),
+    "reports": ("get", Role.VIEWER),
+    "report": ("get", Role.VIEWER),
+    "report-markdown": ("get", Role.VIEWER),
+    "report-pdf": ("get", Role.VIEWER),
+    "report-json": ("get", Role.VIEWER),
+    "project-settings": ("get", Role.VIEWER),
+    "member-add": ("post", Role.OWNER),
+    "member-change": ("post", Role.OWNER),
+    "token-create": ("post", Role.MAINTAINER),
+    "token-revoke": ("post", Role.MAINTAINER),
+}
+ALSO_POST = {"uploads": Role.MAINTAINER, "reports": Role.REVIEWER}
+API = {"api-uploads", "api-upload", "api-signals", "api-reports", "api-report"}
+
+
+def all_patterns(resolver: URLResolver) -> list[URLPattern]:
+    found = []
+    for pattern in resolver.url_patterns:
+        found += all_patterns(pattern) if isinstance(pattern, URLResolver) else [pattern]
+    return found
+
+
+def names() -> list[str]:
+    return sorted(p.name for p in all_patterns(get_resolver()))
+
+
+@pytest.fixture
+def rooms(project, owner):
+    """One of everything in a project, and the arguments of every URL."""
+    upload = upload_traces(project, decay_trace(100, 90, 80, 70, 60))
+    now = timezone.now()
+    token, _ = create_token(
+        project=project, name="ci", scopes=[Scope.READ], user=owner, now=now
+    )
+    report = freeze(
+        project=project, user=owner, title="Weekly", where=QueueFilter(), now=now
+    )
+    member = make_member(project, Role.VIEWER, "member")
+    return {
+        "slug": project.slug,
+        "upload_id": upload.pk,
+        "trace_id": Trace.objects.get().pk,
+        "signal_id": Signal.objects.get().pk,
+        "report_id": report.pk,
+        "token_id": token.pk,
+        "user_id": member.pk,
+        "seq": 0,
+        "secret": "no-such-secret",
+        "check_slug": "output-decay",
+    }
+
+
+def url_of(name: str, rooms: dict[str, object]) -> str:
+    pattern = next(p for p in all_patterns(get_resolver()) if p.name == name)
+    full = get_resolver().reverse_dict.getlist(name)[0][0][0][1]
+    assert pattern is not None
+    return reverse(name, kwargs={key: rooms[key] for key in full})
+
+
+def ask(client: Client, name: str, rooms: dict[str, object], method: str = "get"):
+    return getattr(client, method)(url_of(name, rooms))
+
+
+def signed_in_as(user) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def test_every_url_is_named_in_a_table_of_this_test():
+    known = PUBLIC | FOR_EVERYONE_SIGNED_IN | set(LEAST_ROLE) | API
+    assert set(names()) == known
+
+
+@pytest.mark.parametrize("name", sorted(set(LEAST_ROLE) | FOR_EVERYONE_SIGNED_IN))
+def test_a_stranger_is_sent_to_the_sign_in_page(rooms, name):
+    for method in ("get", "post"):
+        answer = ask(Client(), name, rooms, method)
+        assert answer.status_code == 302, (name, method)
+        assert answer["Location"].startswith("/sign-in/?next=")
+
+
+@pytest.mark.parametrize("name", sorted(LEAST_ROLE))
+def test_a_member_of_another_project_finds_nothing_here(rooms, name):
+    elsewhere = make_project(name="Elsewhere")
+    client = signed_in_as(elsewhere.members.get())
+    method, _ = LEAST_ROLE[name]
+    assert ask(client, name, rooms, method).status_code == 404
+
+
+@pytest.mark.parametrize("name", sorted(LEAST_ROLE))
+def test_ids_of_another_project_are_not_found_through_ones_own(rooms, name):
+    elsewhere = make_project(name="Elsewhere")
+    client = signed_in_as(elsewhere.members.get())
+    args = {**rooms, "slug": elsewhere.slug}
+    if any(f"<int:{key}>" in url_route(name) for key in rooms):
+        method, _ = LEAST_ROLE[name]
+        assert ask(client, name, args, method).status_code == 404
+
+
+def url_route(name: str) -> str:
+    return "".join(
+        f"<int:{key}>"
+        for key in get_resolver().reverse_dict.getlist(name)[0][0][0][1]
+        if key.endswith("_id")
+    )
+
+
+@pytest.mark.parametrize("role", list(Role))
+@pytest.mark.parametrize("name", sorted(LEAST_ROLE))
+def test_each_role_may_do_what_the_table_says_and_no_more(rooms, project, name, role):
+    client = signed_in_as(make_member(project, role))
+    method, least = LEAST_ROLE[name]
+    status = ask(client, name, rooms, method).status_code
+    order = list(Role)
+    if order.index(role) >= order.index(least):
+        assert status not in {403, 404, 405, 500}, status
+    else:
+        assert status == 403
+    assert status < 500
+    if name in ALSO_POST:
+        allowed = order.index(role) >= order.index(ALSO_POST[name])
+        assert (ask(client, name, rooms, "post").status_code != 403) == allowed
+
+
+@pytest.mark.parametrize("name", sorted(LEAST_ROLE))
+def test_pages_answer_the_wrong_method_with_405(rooms, owner, name):
+    method, _ = LEAST_ROLE[name]
+    if name in ALSO_POST:
+        return
+    other = "post" if method == "get" else "get"
+    assert ask(signed_in_as(owner), name, rooms, other).status_code == 405
+
+
+@pytest.mark.parametrize("name", sorted(FOR_EVERYONE_SIGNED_IN - {"sign-out"}))
+def test_general_pages_answer_everyone_who_is_signed_in(rooms, reviewer, name):
+    assert ask(signed_in_as(reviewer), name, rooms).status_code in {200, 302, 405}
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_public_pages_answer_a_stranger(rooms, name):
+    assert ask(Client(), name, rooms).status_code == 200
+
+
+def test_a_refusal_says_which_role_is_needed(rooms, project):
+    client = signed_in_as(make_member(project, Role.VIEWER))
+    answer = ask(client, "queue-next", rooms, "post")
+    assert "Only a reviewer or higher may decide signals" in answer.content.decode()
+
+
+class TestTheJsonDoor:
+    """API tokens: hashed, scoped, of one project."""
+
+    @pytest.fixture
+    def token(self, project, owner):
+        def make(*scopes: Scope) -> str:
+            _, secret = create_token(
+                project=project,
+                name=f"token {len(scopes)} {scopes}",
+                scopes=scopes,
+                user=owner,
+                now=timezone.now(),
+            )
+            return secret
+
+        return make
+
+    def get(self, name, rooms, secret=None):
+        headers = {"Authorization": f"Bearer {secret}"} if secret else {}
+        return Client().get(url_of(name, rooms), headers=headers)
+
+    @pytest.mark.parametrize("name", sorted(API))
+    def test_without_a_token_it_is_401_in_words(self, rooms, name):
+        answer = self.get(name, rooms)
+        assert answer.status_code == 401
+        assert "Bearer" in answer.json()["detail"]
+
+    @pytest.mark.parametrize("name", sorted(API))
+    def test_a_session_is_no_token(self, rooms, owner, name):
+        assert ask(signed_in_as(owner), name, rooms).status_code == 401
+
+    @pytest.mark.parametrize("name", sorted(API))
+    def test_a_token_that_may_read_reads(self, rooms, token, name):
+        assert self.get(name, rooms, token(Scope.READ)).status_code == 200
+
+    @pytest.mark.parametrize("name", sorted(API))
+    def test_a_token_that_may_only_upload_reads_nothing(self, rooms, token, name):
+        assert self.get(name, rooms, token(Scope.UPLOAD)).status_code == 403
+
+    @pytest.mark.parametrize("name", sorted(API))
+    def test_a_token_of_another_project_finds_nothing(self, rooms, token, name):
+        elsewhere = make_project(name="Elsewhere")
+        args = {**rooms, "slug": elsewhere.slug}
+        assert self.get(name, args, token(Scope.READ)).status_code == 404
+
+    @pytest.mark.parametrize("name", sorted(API))
+    def test_a_revoked_token_is_dead_at_once(self, rooms, token, project, name):
+        secret = token(Scope.READ)
+        project.apitoken_set.update(revoked_at=timezone.now())
+        assert self.get(name, rooms, secret).status_code == 401
+
+    def test_only_the_digest_of_a_token_is_stored(self, token, project):
+        secret = token(Scope.READ)
+        row = project.apitoken_set.get()
+        assert secret not in {row.digest, row.prefix, row.name}
+        assert len(row.digest) == 64
