@@ -18,6 +18,18 @@ def uploads_dir(tmp_path, settings):
 
 
 @pytest.fixture(autouse=True)
+def unhashed_static_files(settings, tmp_path_factory):
+    """Pages of a test link the files as they stand in the checkout."""
+    settings.STATIC_ROOT = tmp_path_factory.getbasetemp()
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "staticfiles": {
+            "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        },
+    }
+
+
+@pytest.fixture(autouse=True)
 def quick_passwords(settings):
     """Hashing passwords slowly protects nobody in a test."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -53,6 +53,7 @@ class Chance(msgspec.Struct, frozen=True):
 
 
 _LARGEST_TERM: Final = 10**300
+_LONGEST_ODDS: Final = 10**6
 
 
 def exact_chance(
@@ -176,6 +177,14 @@ def percent(share: float) -> str:
     digits = 2 - math.ceil(math.log10(value))
     text = f"{round(value, digits):.{max(digits, 0)}f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
+def odds(probability: Fraction) -> str:
+    """A probability for a sentence: `1 of 720 (0.14 %)`, or its percentage alone."""
+    share = percent(float(probability))
+    if probability.denominator > _LONGEST_ODDS:
+        return share
+    return f"{probability.numerator:,} of {probability.denominator:,} ({share})"
 
 
 class Check(Protocol):

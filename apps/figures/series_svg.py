@@ -43,12 +43,18 @@ _AMBER = "#8a5a00"
 def series_svg(series: Series, *, gap_after: int | None = None) -> str:
     """The SVG text of `series`: a line of values, or a lane for each label.
 
-    A series with labels is drawn as lanes, in the order in which the labels appear.
+    A series whose labels are all it says (its values do not differ) is drawn as lanes,
+    in the order in which the labels appear.
     `gap_after` is the place after which values were left out; the line breaks there.
     """
-    if any(label for label in series.labels):
+    if is_lanes(series.values, series.labels):
         return _lanes(series, gap_after)
     return _line(series, gap_after)
+
+
+def is_lanes(values: Sequence[float | None], labels: Sequence[str | None]) -> bool:
+    """Whether the labels of a series say what its values do not."""
+    return any(labels) and len(set(values)) <= 1
 
 
 def _number(value: float) -> str:

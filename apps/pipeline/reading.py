@@ -7,12 +7,13 @@ from there.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from datetime import datetime
 
 from django.conf import settings
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from apps.engine.format import (
     Format,
@@ -22,7 +23,13 @@ from apps.engine.format import (
     Source,
     UnreadableTrace,
 )
-from apps.engine.formats import by_slug, detect, open_source, why_unknown
+from apps.engine.formats import (
+    TooLarge,
+    by_slug,
+    detect,
+    open_source,
+    why_unknown,
+)
 from apps.engine.trace import Trace
 from apps.review.operations import open_signals
 from apps.screening.operations import screen_traces
@@ -33,6 +40,7 @@ from apps.traces.operations import (
     Receipt,
     add_signal_counts,
     claim_upload,
+    discard_traces,
     fail_upload,
     finish_upload,
     name_reader,
@@ -41,6 +49,8 @@ from apps.traces.operations import (
     stored_ordinals,
 )
 from apps.traces.storage import open_raw
+
+logger = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
 
@@ -54,10 +64,17 @@ def read_upload(*, upload_id: int, clock: Clock) -> bool:
     claim = claim_upload(upload_id=upload_id, lease_seconds=settings.LEASE_SECONDS)
     if claim is None:
         return False
+    reading = _Reading(claim, clock)
     try:
-        _Reading(claim, clock).run()
+        reading.run()
     except LostClaim:
         return False
+    except (DatabaseError, OSError):
+        # The machine failed, not the file: the lease ends and another attempt begins.
+        raise
+    except Exception as error:
+        logger.exception("The reader broke on upload %s", upload_id)
+        reading.end_broken(error)
     return True
 
 
@@ -83,6 +100,12 @@ class _Reading:
                     max_unpacked_bytes=settings.MAX_UNPACKED_BYTES,
                 )
                 self._read(source)
+        except TooLarge as error:
+            # A bomb: what it held so far is no trace that anyone meant to send.
+            discard_traces(claim=self.claim)
+            self.traces = 0
+            self._end(str(error))
+            return
         except UnreadableTrace as error:
             self._write()
             self._end(str(error))
@@ -92,6 +115,13 @@ class _Reading:
             return
         self._write()
         self._end("")
+
+    def end_broken(self, error: Exception) -> None:
+        """End with a sentence for what no reader should do: break on its input."""
+        self._end(
+            f"Evalsite's reader broke on this file ({type(error).__name__}). That is "
+            "our fault; the bytes are kept, so it can be read again by a later version."
+        )
 
     def _end(self, failure: str) -> None:
         if not failure and not self.traces:
@@ -113,8 +143,6 @@ class _Reading:
         return "There is no trace in this file."
 
     def _read(self, source: Source) -> None:
-        for note in source.notes:
-            self.receipt.note(note)
         reader = self._reader(source)
         name_reader(
             claim=self.claim, format_slug=reader.slug, reader_version=reader.version

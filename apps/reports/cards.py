@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from apps.engine.check import Series
-from apps.figures.series_svg import series_svg
+from apps.figures.series_svg import is_lanes, series_svg
 from apps.reports.document import (
     ChancePart,
     EvidencePart,
@@ -158,7 +158,7 @@ def _long_facts(signal: SignalPart) -> tuple[Fact, ...]:
     evidence = signal.evidence
     facts = [*_chance_facts(evidence.chance, evidence.chance_of_signal)]
     if evidence.not_modelled:
-        facts.append(Fact("Not modelled", said("; ".join(evidence.not_modelled))))
+        facts.append(Fact("Not modelled", said(" · ".join(evidence.not_modelled))))
     if evidence.series:
         facts.append(Fact("Values", values_in_words(evidence.series)))
     facts += [
@@ -210,7 +210,7 @@ def values_in_words(series: SeriesPart) -> Cell:
 
     More than 60 are shown as the first and last 30, and the number left out is said.
     """
-    if any(series.labels):
+    if is_lanes(series.values, series.labels):
         items: list[Span] = [outside(label or "?", "code") for label in series.labels]
     else:
         items = [Span("?" if v is None else number(v)) for v in series.values]
@@ -224,7 +224,7 @@ def values_in_words(series: SeriesPart) -> Cell:
         cell += [Span(", "), item] if cell else [item]
     missing = sum(value is None for value in series.values)
     note = f" ({number(missing)} not recorded, shown as ?)" if missing else ""
-    unit = "" if any(series.labels) else f" {series.unit}"
+    unit = "" if is_lanes(series.values, series.labels) else f" {series.unit}"
     return (*cell, outside(unit, "said"), Span(note, "muted")) if unit else tuple(cell)
 
 

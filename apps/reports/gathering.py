@@ -121,7 +121,7 @@ def checks(scope: Scope) -> tuple[CheckPart, ...]:
     grouped: dict[CheckKey, list[dict[str, Any]]] = {}
     for row in groups:
         key = (row["check_slug"], row["check_version"], row["parameters_hash"])
-        grouped.setdefault(key, []).append(row)
+        grouped.setdefault(key, []).append(dict(row))
     parts = [_check_part(key, rows, examples) for key, rows in grouped.items()]
     answered = {(part.slug, part.version) for part in parts}
     parts += [
@@ -237,7 +237,9 @@ def decisions(scope: Scope) -> tuple[DecisionPart, ...]:
     )
     slugs = sorted({row["check_slug"] for row in rows})
     return tuple(
-        _decision_part(slug, [r for r in rows if slug in {"", r["check_slug"]}])
+        _decision_part(
+            slug, [dict(row) for row in rows if slug in {"", row["check_slug"]}]
+        )
         for slug in ["", *slugs]
     )
 

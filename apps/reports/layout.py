@@ -217,7 +217,7 @@ def _decision_row(part: DecisionPart, labels: dict[str, str]) -> tuple[Cell, ...
 def _signals(report: ReportDocument, max_cards: int | None) -> tuple[Block, ...]:
     labels = {check.slug: check.label for check in report.checks}
     shown = report.signals if max_cards is None else report.signals[:max_cards]
-    head = (Heading(2, "Signals"), Paragraph(said(_selected(report))))
+    head = (Heading(2, "Signals"), Paragraph(_selected(report)))
     if not report.signals:
         sentence = (
             "The filter selects no signal. This says what these checks saw in what "
@@ -238,8 +238,9 @@ def _signals(report: ReportDocument, max_cards: int | None) -> tuple[Block, ...]
     return (*head, *notes, *cards)
 
 
-def _selected(report: ReportDocument) -> str:
-    return f"{plural(report.signals_selected, 'signal')}: {report.filter_words}."
+def _selected(report: ReportDocument) -> Cell:
+    count = plural(report.signals_selected, "signal")
+    return (Span(f"{count}: "), *said(report.filter_words), Span("."))
 
 
 _GAP_COLUMNS = (

@@ -30,8 +30,11 @@ from apps.reports.outline import (
     Tiles,
 )
 
+# Letters first, no markup; a point only ends a sentence or stands between digits, so
+# that no list and no address can come out of it.
 _HARMLESS: Final = re.compile(
-    r"[^\W\d_][\w ,;:%()'\u2019\u201c\u201d\u2026\u202f\u2013-]*\.?"
+    r"[^\W\d_](?:[\w ,;:%()'\u2019\u201c\u201d\u2026\u202f\u2013-]"
+    r"|\.(?= |$)|(?<=\d)\.(?=\d))*"
 )
 _UNDERSCORE_OR_ADDRESS: Final = re.compile(r"_|www|https?:|ftp:", re.IGNORECASE)
 _PUNCTUATION: Final = re.compile(r"([\\`*_\[\]<>|#~&!])")

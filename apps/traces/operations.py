@@ -42,6 +42,17 @@ MAX_REJECTED_KEPT = 100
 COPY_BATCH_STEPS = 4_000
 
 
+_COUNTERS = (
+    "trace_count",
+    "step_count",
+    "model_call_count",
+    "tool_call_count",
+    "usage_known",
+    "duplicate_count",
+    "signal_count",
+)
+
+
 class LostClaim(Exception):
     """Someone else reads this upload now; whatever this reader found is dropped."""
 
@@ -445,6 +456,18 @@ def add_signal_counts(*, claim: Claim, per_trace: dict[int, int]) -> None:
     Upload.objects.filter(pk=claim.upload_id).update(
         signal_count=F("signal_count") + total
     )
+
+
+def discard_traces(*, claim: Claim) -> None:
+    """Drop what was stored of an upload that must not be kept in part. `LostClaim`."""
+    with transaction.atomic():
+        upload = _hold(claim)
+        allow_erasing_history()
+        Trace.objects.filter(upload=upload).delete()
+        for name in _COUNTERS:
+            setattr(upload, name, 0)
+        upload.models_seen, upload.agents_seen = [], []
+        upload.save()
 
 
 def give_up_stuck_uploads() -> int:

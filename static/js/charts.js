@@ -39,7 +39,7 @@ const toneOf = (thing) => {
   return TONES.includes(word) ? word : null;
 };
 
-function tinted(trace, colours) {
+function inTheme(trace, colours) {
   const colour = colours[toneOf(trace) ?? "accent"];
   const marker = { ...trace.marker, color: colour };
   const isHollow = trace.marker?.symbol?.includes?.("open") || trace.marker?.pattern?.shape;
@@ -47,7 +47,9 @@ function tinted(trace, colours) {
     marker.line = { color: colour, width: 1.5, ...trace.marker.line };
     if (marker.pattern) marker.pattern = { ...marker.pattern, fgcolor: colour, bgcolor: colours.panel };
   }
-  return { ...trace, marker, line: { width: 2, ...trace.line, color: colour } };
+  const textfont = { ...trace.textfont, color: isHollow ? colour : colours.ink };
+  const tinted = { ...trace, marker, textfont };
+  return trace.type === "bar" ? tinted : { ...tinted, line: { width: 2, ...trace.line, color: colour } };
 }
 
 function axis(given, colours) {
@@ -81,13 +83,14 @@ function themed(figure, colours) {
       line: { dash: "dot", width: 1.5, ...shape.line, color: colours[TONES.includes(shape.name) ? shape.name : "red"] },
     })),
     annotations: (given.annotations ?? []).map((note) => ({
+      bgcolor: colours.panel,
       ...note,
       font: { ...note.font, color: colours[TONES.includes(note.name) ? note.name : "mute"] },
     })),
   };
   delete layout.width;
   delete layout.height;
-  return { data: (figure.data ?? []).map((trace) => tinted(trace, colours)), layout };
+  return { data: (figure.data ?? []).map((trace) => inTheme(trace, colours)), layout };
 }
 
 async function draw(place) {

@@ -86,10 +86,15 @@ async function beat() {
 
 // A reload lets the claim go and comes back: take it again instead of losing it.
 async function resume() {
-  if (sessionStorage.getItem("held") !== form.dataset.signal && form.dataset.mine !== "yes") return;
-  const answer = form.dataset.mine === "yes" ? await post(form.dataset.heartbeatUrl).catch(() => null) : null;
-  if (answer?.ok) hold({ seconds: answer.seconds });
-  else await claim();
+  const isReload = performance.getEntriesByType("navigation")[0]?.type === "reload";
+  const hadIt = isReload && sessionStorage.getItem("held") === form.dataset.signal;
+  if (form.dataset.mine === "yes") {
+    const answer = await post(form.dataset.heartbeatUrl).catch(() => null);
+    if (answer?.ok) hold({ seconds: answer.seconds });
+    else await claim();
+  } else if (hadIt && form.dataset.others !== "yes") {
+    await claim();
+  }
 }
 
 function draftFields() {
@@ -166,7 +171,9 @@ function start() {
   form.addEventListener("submit", onSubmit);
   // Any other form of the page (undo, release, claim) navigates on purpose.
   document.addEventListener("submit", (event) => {
-    if (event.target !== form && event.target.method === "post") isLeaving = true;
+    if (event.target === form || event.target.method !== "post") return;
+    isLeaving = true;
+    sessionStorage.removeItem("held");
   });
   window.addEventListener("pagehide", onLeave);
   window.addEventListener("pageshow", (event) => {

@@ -9,6 +9,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
 from urllib.parse import quote
 
 import pytest
@@ -43,8 +45,9 @@ def wait_until(condition: Callable[[], object], *, seconds: float, what: str) ->
 class Processes:
     """Starts the product's own worker and beat, and kills them like a bad day."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self, environment: dict[str, str], log: IO[bytes]) -> None:
         self.environment = environment
+        self.log = log
         self.started: list[subprocess.Popen[bytes]] = []
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
@@ -52,8 +55,8 @@ class Processes:
             [sys.executable, "-m", "celery", "-A", "evalsite", *arguments],
             cwd=ROOT,
             env=self.environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stdout=self.log,
+            stderr=self.log,
             start_new_session=True,
         )
         self.started.append(process)
@@ -76,12 +79,15 @@ class Processes:
 
 
 @contextmanager
-def running(environment: dict[str, str]) -> Iterator[Processes]:
-    processes = Processes(environment)
-    try:
-        yield processes
-    finally:
-        processes.end()
+def running(environment: dict[str, str], log: Path) -> Iterator[Processes]:
+    with log.open("wb") as stream:
+        processes = Processes(environment, stream)
+        try:
+            yield processes
+        finally:
+            processes.end()
+            # Shown by pytest when the test fails.
+            print(log.read_text(errors="replace")[-4_000:])
 
 
 @pytest.fixture
@@ -105,5 +111,5 @@ def processes(transactional_db, broker, tmp_path) -> Iterator[Processes]:
         "EVALSITE_SECRET_KEY": "only for this test",
         "DJANGO_SETTINGS_MODULE": "evalsite.settings",
     }
-    with running(environment) as found:
+    with running(environment, tmp_path / "celery.log") as found:
         yield found

@@ -132,7 +132,7 @@ def test_it_rejects_a_broken_rule_with_path_and_found_value(step, place, words):
     assert len([item for item in items if isinstance(item, Trace)]) == 2
 
 
-@pytest.mark.parametrize("value", ["700", 700.0, 7e2, "700.0"])
+@pytest.mark.parametrize("value", ["700", 700.0, "700.0"])
 def test_it_accepts_a_whole_number_in_other_clothes(value):
     [trace] = traces_of(as_json(a_trace(a_call(usage={"output": value}))))
     assert trace.steps[0].call.usage.output_total == 700
@@ -174,7 +174,7 @@ USAGES = st.builds(
 ) | st.sampled_from([Usage(), Usage(state=UsageState.ZERO_SUSPECT)])  # fmt: skip
 BODIES = st.none() | st.builds(
     Body, input=JSON, output=JSON, reasoning=JSON,
-    attributes=st.none() | BAG.filter(bool),
+    attributes=st.none() | st.dictionaries(SHORT, JSON, min_size=1, max_size=2),
 ).filter(lambda body: body != Body())  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from markdown_it import MarkdownIt
 from apps.reports import markdown
 from apps.reports.document import UnreadableReport
 from tests.reports import documents
+from tests.reports.hostile_documents import hostile
 
 ALLOWED_INLINE = {
     "text",
@@ -39,15 +40,15 @@ def shown_texts(text: str) -> str:
 
 
 def test_hostile_text_makes_no_link_image_html_or_heading():
-    text = markdown.render(documents.hostile())
+    text = markdown.render(hostile())
     assert inline_types(text) <= ALLOWED_INLINE
     assert not [t for t in parse(text) if t.type in {"html_block", "hr", "lheading"}]
 
 
 def test_hostile_text_leaves_the_structure_as_the_template_made_it():
-    hostile = markdown.render(documents.hostile())
-    harmless = markdown.render(documents.hostile(words="plain words " * 20, long="x"))
-    assert block_shape(hostile) == block_shape(harmless)
+    acting = markdown.render(hostile())
+    harmless = markdown.render(hostile(words="plain words " * 20, long="x"))
+    assert block_shape(acting) == block_shape(harmless)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +86,8 @@ def test_hostile_text_leaves_the_structure_as_the_template_made_it():
     ],
 )
 def test_one_text_stays_inert_wherever_it_stands(words):
-    text = markdown.render(documents.hostile(words=words, long=""))
-    harmless = markdown.render(documents.hostile(words="plain", long=""))
+    text = markdown.render(hostile(words=words, long=""))
+    harmless = markdown.render(hostile(words="plain", long=""))
     assert inline_types(text) <= ALLOWED_INLINE
     headings = [t.tag for t in parse(text) if t.type == "heading_open"]
     assert headings == [t.tag for t in parse(harmless) if t.type == "heading_open"]
@@ -105,7 +106,7 @@ def test_a_pipe_in_a_table_cell_stays_in_its_cell():
 
 
 def test_hidden_characters_are_written_out():
-    text = markdown.render(documents.hostile())
+    text = markdown.render(hostile())
     assert "\u202e" not in text
     assert "\u200b" not in text
     assert "[U+202E]" in text
@@ -156,7 +157,7 @@ def test_all_signals_are_in_the_markdown():
 
 
 def test_the_same_document_gives_the_same_text():
-    assert markdown.render(documents.hostile()) == markdown.render(documents.hostile())
+    assert markdown.render(hostile()) == markdown.render(hostile())
 
 
 def test_a_document_of_another_format_version_is_refused_with_a_sentence():

@@ -77,3 +77,9 @@ def test_more_names_than_lanes_share_the_last_one():
 def test_the_same_series_gives_the_same_text():
     series = Series(unit="t", steps=(1, 2), values=(1.0, None))
     assert series_svg(series) == series_svg(series)
+
+
+def test_values_that_differ_are_a_line_even_with_labels():
+    root = drawn(values=(1.4, 0.7), labels=("a, b", "b, b"))
+    assert "a, b" not in [t.text for t in root.iter(f"{SVG}text")]
+    assert len(list(root.iter(f"{SVG}polyline"))) == 1

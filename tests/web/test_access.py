@@ -111,7 +111,9 @@ def url_of(name: str, rooms: dict[str, object]) -> str:
 
 
 def ask(client: Client, name: str, rooms: dict[str, object], method: str = "get"):
-    return getattr(client, method)(url_of(name, rooms))
+    answer = getattr(client, method)(url_of(name, rooms))
+    answer.close()
+    return answer
 
 
 def signed_in_as(user) -> Client:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import groupby, pairwise
@@ -26,6 +26,7 @@ from apps.engine.check import (
     Series,
     exact_chance,
     hash_of_inputs,
+    odds,
     percent,
 )
 from apps.engine.nulls import (
@@ -33,6 +34,7 @@ from apps.engine.nulls import (
     falling_order,
     falling_order_floor,
     mann_kendall,
+    never_rises,
     sensitivity,
 )
 from apps.engine.sequences import SerialSequence, recorded_calls, serial_sequences
@@ -151,7 +153,7 @@ class OutputDecay:
         said = self._judged(known, probability)
         if said.answer is Answer.SIGNAL:
             evidence = msgspec.structs.replace(
-                evidence, facts=evidence.facts | _facts_of_signal(known)
+                evidence, facts=evidence.facts | _facts_of_signal(known, self.min_calls)
             )
         return said.with_evidence(evidence, inputs)
 
@@ -189,7 +191,7 @@ class OutputDecay:
     def _judged(self, known: list[int], probability: Fraction) -> Judgement:
         n, first, last = len(known), known[0], known[-1]
         kept = percent(last / first)
-        if not _never_rises(known):
+        if not never_rises(known):
             return Judgement(
                 Answer.QUIET,
                 "not_falling",
@@ -206,11 +208,10 @@ class OutputDecay:
                 f"{self.last_percent} %.",
             )
         is_rare = probability <= Fraction(str(self.max_chance))
-        odds = _odds(probability)
         shape = (
             f"No one of {n} outputs is longer than the one before, and the last "
             f"({last}) keeps {kept} of the first ({first}). Chance alone gives such an "
-            f"order in {odds}"
+            f"order in {odds(probability)}"
         )
         consequence = (
             ". A prompt to look closer, not a finding."
@@ -235,7 +236,7 @@ class OutputDecay:
         self, sequence: SerialSequence, known: list[int], probability: Fraction
     ) -> Evidence:
         n, first, last = len(known), known[0], known[-1]
-        chance = _chance(probability, n) if _never_rises(known) else None
+        chance = _chance(probability, n) if never_rises(known) else None
         fires = self._is_material(max(known), min(known))
         return msgspec.structs.replace(
             _evidence(sequence, n),
@@ -250,17 +251,6 @@ class OutputDecay:
             not_modelled=_not_modelled(sequence),
             facts=_facts(sequence, known),
         )
-
-
-def _never_rises(lengths: Sequence[int]) -> bool:
-    return all(later <= earlier for earlier, later in pairwise(lengths))
-
-
-def _odds(probability: Fraction) -> str:
-    share = percent(float(probability))
-    if probability.denominator > 10**15:
-        return share
-    return f"{probability.numerator:,} of {probability.denominator:,} ({share})"
 
 
 def _chance(probability: Fraction, n: int) -> Chance:
@@ -333,13 +323,13 @@ def _facts(sequence: SerialSequence, known: list[int]) -> dict[str, Any]:
     return facts
 
 
-def _facts_of_signal(known: list[int]) -> dict[str, Any]:
+def _facts_of_signal(known: list[int], run: int) -> dict[str, Any]:
     n = len(known)
     facts: dict[str, Any] = {
         "searched": "The whole sequence was judged; no part of it was searched for."
     }
-    if n > 5:
-        facts["chance_of_any_falling_run_of_5"] = any_falling_run(n)
+    if n > run:
+        facts["chance_if_searched"] = {"run": run, "p": any_falling_run(n, run)}
     by_phi = sensitivity(n)
     if by_phi:
         facts["chance_under_autoregression"] = by_phi

@@ -23,6 +23,7 @@ from apps.engine.check import (
     Series,
     exact_chance,
     hash_of_inputs,
+    odds,
     percent,
 )
 from apps.engine.nulls import (
@@ -177,14 +178,14 @@ class ToolDrift:
             return self._collapse(drift)
         moved = f"{drift.early:.3f} to {drift.late:.3f} nats"
         if delta <= -self.collapse_at + TOLERANCE:
-            share = percent(float(drift.null.at_most(delta)))
+            share = odds(drift.null.at_most(delta))
             return Judgement(
                 Answer.QUIET,
                 "broadened",
                 f"Tool mix widened from {moved}",
                 f"The mix of tools widened from {moved}: the mirror event, a fact and "
-                f"no signal. Shuffling the same calls widens it as far in {share} of "
-                "orders.",
+                f"no signal. The chance that shuffling the same calls widens it as far "
+                f"is {share}.",
             )
         return Judgement(
             Answer.QUIET,
@@ -198,7 +199,6 @@ class ToolDrift:
 
     def _collapse(self, drift: _Drift) -> Judgement:
         chance = drift.null.at_least(drift.delta)
-        share = percent(float(chance))
         is_rare = float(chance) <= self.max_chance
         is_hard = drift.delta >= self.hard_at - TOLERANCE
         consequence = (
@@ -214,8 +214,8 @@ class ToolDrift:
             f"{len(drift.tools.names)} tool calls",
             f"The entropy of tool names fell from {drift.early:.3f} in the first "
             f"{self.window} calls to {drift.late:.3f} in the last {self.window} (drop "
-            f"{drift.delta:.3f}, bound {self.collapse_at:g}). Shuffling the same calls "
-            f"drops it as far in {share} of orders.{consequence}",
+            f"{drift.delta:.3f}, bound {self.collapse_at:g}). The chance that "
+            f"shuffling the same calls drops it as far is {odds(chance)}.{consequence}",
             Level.REVIEW_SIGNAL if is_rare else Level.TELEMETRY,
         )
 

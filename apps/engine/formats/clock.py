@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 NANOSECOND: Final = "nanoseconds"
 LARGEST: Final = 2**63 - 1
 _SMALLEST_EPOCH: Final = 10**8
+_LONGEST_DIGITS: Final = 20
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS: Final = (
     (10**11, 10**9, "seconds"),
     (10**14, 10**6, "milliseconds"),
@@ -67,14 +69,9 @@ def iso_ns(text: str) -> int | None:
         moment = datetime.fromisoformat(f"{day}T{time}{zone}")
     except ValueError:
         return None
-    seconds = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // _SECOND
+    seconds = (moment - _EPOCH) // timedelta(seconds=1)
     nanoseconds = seconds * 10**9 + int((fraction or "0").ljust(9, "0"))
     return nanoseconds if abs(nanoseconds) <= LARGEST else None
-
-
-_SECOND: Final = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC) - datetime(
-    1970, 1, 1, tzinfo=UTC
-)
 
 
 def any_time_ns(value: Any) -> int | None:
@@ -82,10 +79,9 @@ def any_time_ns(value: Any) -> int | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
-        try:
-            value = int(value) if len(value) < 25 else None
-        except ValueError:
+        if not (value.isascii() and value.isdigit() and len(value) < _LONGEST_DIGITS):
             return iso_ns(value)
+        value = int(value)
     if isinstance(value, int | float):
         return epoch_ns(value)[0]
     return None

@@ -62,8 +62,7 @@ class Decoder:
         Raises `json.JSONDecodeError` for what is not JSON and `RefusedValue` for what
         is too deep or holds an integer of thousands of digits.
         """
-        self._duplicate_key = None
-        self._has_not_finite = False
+        self._forget()
         try:
             value, end = self._raw.raw_decode(text, at)
         except RecursionError:
@@ -79,6 +78,10 @@ class Decoder:
         if self._has_not_finite or _has_unsafe_escape(text, at, end):
             value = self._cleaned(value, f"line {line}, $")
         return value, end
+
+    def _forget(self) -> None:
+        self._duplicate_key = None
+        self._has_not_finite = False
 
     def notes(self) -> list[Note]:
         """Return one note for each kind of replacement that was made."""

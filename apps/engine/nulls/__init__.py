@@ -16,6 +16,7 @@ from apps.engine.nulls.ordering import (
     falling_order,
     falling_order_floor,
     mann_kendall,
+    never_rises,
 )
 from apps.engine.nulls.transitions import TransitionTail, transition_tail
 from apps.engine.nulls.windows import (
@@ -38,6 +39,7 @@ __all__ = [
     "falling_order_floor",
     "falling_under_autoregression",
     "mann_kendall",
+    "never_rises",
     "sensitivity",
     "transition_tail",
 ]

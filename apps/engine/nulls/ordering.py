@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 import msgspec
@@ -35,6 +36,11 @@ class MannKendall(msgspec.Struct, frozen=True):
     method: str
 
 
+def never_rises(values: Sequence[float]) -> bool:
+    """Whether no value is larger than the one before it."""
+    return all(later <= earlier for earlier, later in pairwise(values))
+
+
 def falling_order(values: Sequence[float]) -> Fraction:
     """The exact probability that these values come in non-increasing order.
 
@@ -43,7 +49,7 @@ def falling_order(values: Sequence[float]) -> Fraction:
     order less remarkable; all-equal values have probability 1, and so has no value.
     Source: counting. Checked against enumeration of all orders up to n = 8.
     """
-    ties = _product(math.factorial(t) for t in Counter(values).values())
+    ties = math.prod(math.factorial(t) for t in Counter(values).values())
     return Fraction(ties, math.factorial(len(values)))
 
 
@@ -175,7 +181,3 @@ def _normal_tail_of_trend(ties: tuple[int, ...], s: int) -> float:
         return 1.0
     z = (s + 1) / math.sqrt(spread / 18)
     return 0.5 * math.erfc(-z / math.sqrt(2))
-
-
-def _product(terms: Iterable[int]) -> int:
-    return math.prod(terms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -10,13 +11,16 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from apps.accounts.permissions import Permission, check_allowed
 from apps.reports import markdown, pdf
+from apps.reports.layout import outline_of
 from apps.reports.models import Report
-from apps.reports.operations import freeze
+from apps.reports.operations import filter_in_words, freeze
 from apps.reports.queries import document_of, filename, reports_of
 from apps.web.access import Place, in_project
 from apps.web.forms import ReportForm, first_error
 from apps.web.pages.queue import fields_of, filter_from
 from apps.web.views.errors import refusal
+
+CARDS_ON_PAGE = 100
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -26,10 +30,12 @@ def reports(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST":
         check_allowed(place.role, Permission.FREEZE_REPORT)
         return _freeze(request, place)
+    where = filter_from(request.GET)
     context = {
         "place": place,
+        "filter_words": filter_in_words(where) if where.is_narrowed else "",
         "reports": reports_of(place.project)[:200],
-        "fields": fields_of(filter_from(request.GET)),
+        "fields": fields_of(where),
         "refusal": place.refusal(Permission.FREEZE_REPORT),
     }
     return render(request, "web/reports.html", context)
@@ -55,7 +61,12 @@ def _freeze(request: HttpRequest, place: Place) -> HttpResponse:
 def report(request: HttpRequest, place: Place, report_id: int) -> HttpResponse:
     """One frozen report as a page."""
     found = place.report(report_id)
-    context = {"place": place, "report": found, "document": document_of(found)}
+    outline = outline_of(document_of(found), max_cards=CARDS_ON_PAGE)
+    context = {
+        "place": place,
+        "report": found,
+        "outline": msgspec.to_builtins(outline),
+    }
     return render(request, "web/report.html", context)
 
 

@@ -132,9 +132,11 @@ def progress(request: HttpRequest, place: Place, upload_id: int) -> JsonResponse
 
 @require_safe
 @in_project(Permission.VIEW)
-def raw(request: HttpRequest, place: Place, upload_id: int) -> HttpResponseBase:  # noqa: ARG001
+def raw(request: HttpRequest, place: Place, upload_id: int) -> HttpResponseBase:
     """The bytes of an upload exactly as they came, as an attachment."""
     found = place.upload(upload_id)
+    if request.method == "HEAD":
+        return HttpResponse(content_type="application/octet-stream")
     try:
         stream = open_raw(found.sha256)
     except FileNotFoundError:
