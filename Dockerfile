@@ -19,9 +19,6 @@ ENV PATH=/opt/venv/bin:$PATH \
     EVALSITE_DATA_DIR=/var/lib/evalsite \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1
-# Pages are collected into the image. They belong to the code, not to the data, and no
-# server is asked for them.
-RUN python manage.py collectstatic --noinput --verbosity 0 && chmod -R a+rX static-collected
 USER evalsite
 VOLUME /var/lib/evalsite
 EXPOSE 8000

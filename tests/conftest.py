@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from apps.accounts.permissions import Role
+from tests.factories import make_member, make_project, make_user
+
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 
@@ -46,21 +49,14 @@ def shared_data() -> Path:
 
 @pytest.fixture
 def owner(db):
-    from tests.factories import make_user
-
     return make_user("olga")
 
 
 @pytest.fixture
 def project(owner):
-    from tests.factories import make_project
-
     return make_project(owner=owner, name="Support desk")
 
 
 @pytest.fixture
 def reviewer(project):
-    from apps.accounts.permissions import Role
-    from tests.factories import make_member
-
     return make_member(project, Role.REVIEWER, "rana")

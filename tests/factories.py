@@ -10,6 +10,7 @@ from typing import Any
 from apps.accounts.models import Project, User
 from apps.accounts.operations import create_project, set_role
 from apps.accounts.permissions import Role
+from apps.engine.formats.evalsite_writer import dump
 from apps.engine.trace import (
     AgentInvocation,
     Body,
@@ -120,16 +121,15 @@ CHAT = [
 
 
 def upload_bytes(
-    project: Project, content: bytes, *, name: str = "traces.jsonl", format: str = ""
+    project: Project, content: bytes, *, name: str = "traces.jsonl", override: str = ""
 ) -> Upload:
     """Upload and read bytes in this process, without a worker."""
     upload, _ = submit_upload(
         project=project,
-        received=receive([content], limit=10**9),
-        name=name,
+        received=receive([content], limit=10**9, name=name),
         user=None,
         now=NOW,
-        format_override=format,
+        format_override=override,
     )
     read_upload(upload_id=upload.pk, clock=lambda: NOW)
     upload.refresh_from_db()
@@ -138,6 +138,4 @@ def upload_bytes(
 
 def upload_traces(project: Project, *traces: Trace, name: str = "made.jsonl") -> Upload:
     """Upload engine traces as Evalsite JSONL and read them in this process."""
-    from apps.engine.formats.evalsite_writer import dump  # noqa: PLC0415
-
     return upload_bytes(project, b"".join(dump(trace) for trace in traces), name=name)

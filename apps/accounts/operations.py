@@ -37,9 +37,7 @@ def create_project(
     raise NotAllowed(f"There are too many projects called “{name}”; choose a name.")
 
 
-def set_role(
-    *, project: Project, user: User, role: Role | None, now: datetime
-) -> None:
+def set_role(*, project: Project, user: User, role: Role | None, now: datetime) -> None:
     """Give `user` a role in `project`, or take the membership away with `None`.
 
     Raises `NotAllowed` when this would leave the project without an owner. Safe to

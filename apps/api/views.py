@@ -94,14 +94,13 @@ class Uploads(ProjectView):
         file = request.FILES.get("file")
         if not isinstance(file, HashedUpload):
             raise ValidationError({"file": "Send one file in the field “file”."})
-        override = str(request.data.get("format", ""))
+        override = str(request.POST.get("format", ""))
         if override and override not in {format_.slug for format_ in FORMATS}:
             raise ValidationError({"format": "This is not a format we know."})
         try:
             upload, is_new = submit_upload(
                 project=self.project,
                 received=file.received,
-                name=file.name or "unnamed",
                 user=None,
                 now=timezone.now(),
                 format_override=override,
@@ -120,9 +119,7 @@ class OneUpload(ProjectView):
         if upload is None:
             raise Http404
         rejected = rejected_of(upload).values("place", "reason", "excerpt")
-        return Response(
-            {**upload_document(upload), "rejected_records": list(rejected)}
-        )
+        return Response({**upload_document(upload), "rejected_records": list(rejected)})
 
 
 def signal_document(signal: Signal) -> dict[str, Any]:

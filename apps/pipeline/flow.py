@@ -34,7 +34,6 @@ def submit_upload(
     *,
     project: Project,
     received: ReceivedFile,
-    name: str,
     user: User | None,
     now: datetime,
     format_override: str = "",
@@ -46,13 +45,12 @@ def submit_upload(
     """
     if received.size == 0:
         received.path.unlink(missing_ok=True)
-        raise EmptyUpload(f"“{name}” is empty: it has 0 bytes.")
+        raise EmptyUpload(f"“{received.name}” is empty: it has 0 bytes.")
     if format_override:
         by_slug(format_override)
     upload, is_new = create_upload(
         project=project,
         received=received,
-        name=name,
         user=user,
         now=now,
         format_override=format_override,

@@ -196,5 +196,3 @@ class _Reading:
         for item in batch.rejected:
             self.receipt.reject(item)
         self.renewed_at = time.monotonic()
-
-

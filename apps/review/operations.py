@@ -1,5 +1,7 @@
-"""Acts of reviewers: claim, release, decide, undo. Each is one transaction that
-writes the new state and one line of history, based on the version that was seen.
+"""Acts of reviewers: claim, release, decide, undo.
+
+Each is one transaction that writes the new state and one line of history, based on
+the version that was seen.
 """
 
 from __future__ import annotations
@@ -285,7 +287,7 @@ def decide(
         signal.verdict = decision.verdict
         signal.reason = decision.reason
         signal.decided_by = user
-        signal.decided_at = Now()  # type: ignore[assignment]
+        signal.decided_at = Now()
         _write(
             signal,
             act=Act.DECIDED,

@@ -96,7 +96,7 @@ def queue_signals(
 
     With `state` only signals in it; the view `mine` needs `user`.
     """
-    signals = Signal.objects.filter(project=project, *_conditions(where))
+    signals = Signal.objects.filter(*_conditions(where), project=project)
     if state is not None:
         signals = signals.filter(state=state)
     elif where.view == "mine" and user is not None:

@@ -121,9 +121,7 @@ def screen_traces(
 
 
 def _is_queued(screening: Screening) -> bool:
-    return (
-        screening.answer is Answer.SIGNAL and screening.level is Level.REVIEW_SIGNAL
-    )
+    return screening.answer is Answer.SIGNAL and screening.level is Level.REVIEW_SIGNAL
 
 
 def _with_ids(

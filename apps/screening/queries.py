@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 from django.db.models import Count, QuerySet, Sum
@@ -58,9 +59,9 @@ def counts_per_check(
     return list(counts.values())
 
 
-def _add(entry: CheckCounts, row: dict[str, object]) -> None:
-    number = int(str(row["number"]))
-    answer = str(row["answer"])
+def _add(entry: CheckCounts, row: Mapping[str, Any]) -> None:
+    number: int = row["number"]
+    answer: str = row["answer"]
     if answer == Answer.SIGNAL:
         entry.signals += number
         entry.queued += number if row["level"] == Level.REVIEW_SIGNAL else 0
@@ -68,10 +69,10 @@ def _add(entry: CheckCounts, row: dict[str, object]) -> None:
         entry.quiet += number
     else:
         entry.not_applicable += number
-    key = (answer, str(row["reason_code"]))
+    key = (answer, row["reason_code"])
     entry.reasons[key] = entry.reasons.get(key, 0) + number
     if answer != Answer.NOT_APPLICABLE and row["chance_sum"] is not None:
-        entry.expected = (entry.expected or 0.0) + float(str(row["chance_sum"]))
+        entry.expected = (entry.expected or 0.0) + float(row["chance_sum"])
 
 
 def answers_about(trace_id: int) -> QuerySet[Screening]:

@@ -33,7 +33,6 @@ from apps.traces.models import RejectedRecord, Task, Trace, Upload
 from apps.traces.storage import ReceivedFile, take_over
 from apps.traces.transitions import (
     MAX_ATTEMPTS,
-    NotPossibleNow,
     UploadState,
     check_can_follow,
 )
@@ -121,7 +120,6 @@ def create_upload(
     *,
     project: Project,
     received: ReceivedFile,
-    name: str,
     user: User | None,
     now: Any,
     format_override: str = "",
@@ -137,7 +135,7 @@ def create_upload(
                 project=project,
                 sha256=received.sha256,
                 size=received.size,
-                name=name[:255],
+                name=received.name[:255],
                 state=UploadState.RECEIVED.value,
                 created_by=user,
                 created_at=now,
@@ -389,7 +387,7 @@ def store_batch(*, claim: Claim, batch: Batch) -> list[StoredTrace]:
     stored = _write_traces(claim, upload, new) if new else []
     upload.duplicate_count += here
     _note_progress(upload, batch.progress)
-    upload.lease_until = Now() + timedelta(seconds=claim.lease_seconds)  # type: ignore[assignment]
+    upload.lease_until = Now() + timedelta(seconds=claim.lease_seconds)
     upload.save()
     return stored
 
@@ -406,7 +404,7 @@ def finish_upload(*, claim: Claim, receipt: Receipt) -> None:
         upload.state = UploadState.DONE.value
         upload.bytes_read = upload.bytes_total or upload.bytes_read
         upload.lease_until = None
-        upload.finished_at = Now()  # type: ignore[assignment]
+        upload.finished_at = Now()
         upload.save()
 
 
@@ -419,7 +417,7 @@ def fail_upload(*, claim: Claim, sentence: str, receipt: Receipt) -> None:
         upload.state = UploadState.FAILED.value
         upload.failure = sentence
         upload.lease_until = None
-        upload.finished_at = Now()  # type: ignore[assignment]
+        upload.finished_at = Now()
         upload.save()
 
 

@@ -15,7 +15,11 @@ from apps.engine.trace import (
     OrderSource,
     Outcome,
     OutcomeKind,
+)
+from apps.engine.trace import (
     Step as EngineStep,
+)
+from apps.engine.trace import (
     Trace as EngineTrace,
 )
 from apps.traces.codec import (
@@ -125,29 +129,26 @@ def _usage(value: str) -> Q:
 
 
 def _conditions(where: TraceFilter) -> Iterator[Q]:
+    plain = {
+        "outcome": where.outcome,
+        "format": where.format,
+        "upload_id": where.upload,
+        "task_id": where.task,
+        "agents_seen__contains": [where.agent] if where.agent else None,
+        "models_seen__contains": [where.model] if where.model else None,
+    }
+    yield Q(**{name: value for name, value in plain.items() if value})
     if where.q:
         yield Q(name__startswith=where.q) | Q(native_id=where.q)
-    if where.outcome:
-        yield Q(outcome=where.outcome)
-    if where.format:
-        yield Q(format=where.format)
     if where.usage:
         yield _usage(where.usage)
-    if where.agent:
-        yield Q(agents_seen__contains=[where.agent])
-    if where.model:
-        yield Q(models_seen__contains=[where.model])
-    if where.upload:
-        yield Q(upload_id=where.upload)
-    if where.task:
-        yield Q(task_id=where.task)
 
 
 def traces_of(
     project: Project, *, where: TraceFilter, after: Trace | None = None
 ) -> QuerySet[Trace]:
     """The traces of a project in the filter's order; `after` is the keyset."""
-    rows = Trace.objects.filter(project=project, *_conditions(where))
+    rows = Trace.objects.filter(*_conditions(where), project=project)
     order = SORTS.get(where.sort, SORTS["newest"])
     if after is not None:
         rows = rows.filter(_beyond(order, after))

@@ -20,11 +20,12 @@ from django.core.files.uploadhandler import FileUploadHandler, StopUpload
 
 
 class ReceivedFile(msgspec.Struct, frozen=True):
-    """Bytes that arrived but belong to no upload yet: where, how many, their hash."""
+    """Bytes that arrived but belong to no upload yet; `name` is what the sender said."""
 
     path: Path
     size: int
     sha256: str
+    name: str
 
 
 class TooLarge(Exception):
@@ -57,8 +58,9 @@ def _incoming() -> Path:
 class Receiver:
     """Takes chunks of one file, hashes them and keeps them in a temporary file."""
 
-    def __init__(self, *, limit: int) -> None:
+    def __init__(self, *, limit: int, name: str) -> None:
         self._limit = limit
+        self._name = name
         self._hash = hashlib.sha256()
         self._size = 0
         descriptor, name = tempfile.mkstemp(dir=_incoming())
@@ -79,7 +81,7 @@ class Receiver:
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
-        return ReceivedFile(self._path, self._size, self._hash.hexdigest())
+        return ReceivedFile(self._path, self._size, self._hash.hexdigest(), self._name)
 
     def drop(self) -> None:
         """Forget the bytes. Safe to run twice."""
@@ -87,12 +89,12 @@ class Receiver:
         self._path.unlink(missing_ok=True)
 
 
-def receive(chunks: Iterable[bytes], *, limit: int) -> ReceivedFile:
+def receive(chunks: Iterable[bytes], *, limit: int, name: str) -> ReceivedFile:
     """Keep the bytes of `chunks` in a durable temporary file.
 
     Raises `TooLarge` when they are more than `limit`.
     """
-    receiver = Receiver(limit=limit)
+    receiver = Receiver(limit=limit, name=name)
     try:
         for chunk in chunks:
             receiver.take(chunk)
@@ -125,11 +127,11 @@ def open_raw(sha256: str) -> BinaryIO:
     return path_of(sha256).open("rb")
 
 
-class HashedUpload(UploadedFile):
+class HashedUpload(UploadedFile):  # type: ignore[type-arg] # generic in stubs only
     """An uploaded file that was hashed and kept while it arrived."""
 
-    def __init__(self, *, received: ReceivedFile, name: str) -> None:
-        super().__init__(file=None, name=name, size=received.size)
+    def __init__(self, received: ReceivedFile) -> None:
+        super().__init__(file=None, name=received.name, size=received.size)
         self.received = received
 
     def close(self) -> None:
@@ -144,7 +146,9 @@ class HashingUploadHandler(FileUploadHandler):
 
     def new_file(self, *args: object, **kwargs: object) -> None:
         super().new_file(*args, **kwargs)  # type: ignore[arg-type]
-        self.receiver = Receiver(limit=settings.MAX_UPLOAD_BYTES)
+        self.receiver = Receiver(
+            limit=settings.MAX_UPLOAD_BYTES, name=self.file_name or "unnamed"
+        )
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:  # noqa: ARG002
         if self.receiver is None:
@@ -158,7 +162,7 @@ class HashingUploadHandler(FileUploadHandler):
         if self.receiver is None:
             return None
         received, self.receiver = self.receiver.finish(), None
-        return HashedUpload(received=received, name=self.file_name or "")
+        return HashedUpload(received)
 
     def upload_interrupted(self) -> None:
         """Leave no half file behind when the sender goes away."""

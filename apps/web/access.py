@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
@@ -87,9 +87,7 @@ class Place:
     def member(self, user_id: int) -> User:
         """A member of this project, or 404."""
         return _or_404(
-            User.objects.filter(
-                pk=user_id, membership__project=self.project
-            ).first()
+            User.objects.filter(pk=user_id, membership__project=self.project).first()
         )
 
 
@@ -133,7 +131,8 @@ def in_project(
             request.place = place  # type: ignore[attr-defined]
             return view(request, place, *args, **kwargs)
 
-        return wrapped
+        return cast(
+            "Callable[Concatenate[HttpRequest, str, P], HttpResponseBase]", wrapped
+        )
 
     return decorate
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from apps.web.views import (
     accounts,
@@ -58,7 +58,7 @@ settings_urls = [
     path("tokens/<int:token_id>/revoke/", settings.revoke_token, name="token-revoke"),
 ]
 
-project_urls = [
+project_urls: list[URLPattern | URLResolver] = [
     path("", projects.overview, name="overview"),
     path("uploads/", include(upload_urls)),
     path("traces/", include(trace_urls)),

@@ -45,9 +45,9 @@ function inTheme(trace, colours) {
   const isHollow = trace.marker?.symbol?.includes?.("open") || trace.marker?.pattern?.shape;
   if (isHollow) {
     marker.line = { color: colour, width: 1.5, ...trace.marker.line };
-    if (marker.pattern) marker.pattern = { ...marker.pattern, fgcolor: colour, bgcolor: colours.panel };
+    if (marker.pattern) marker.pattern = { ...marker.pattern, fgcolor: colour, fgopacity: 0.3, bgcolor: colours.panel };
   }
-  const textfont = { ...trace.textfont, color: isHollow ? colour : colours.ink };
+  const textfont = { ...trace.textfont, color: colours.ink };
   const tinted = { ...trace, marker, textfont };
   return trace.type === "bar" ? tinted : { ...tinted, line: { width: 2, ...trace.line, color: colour } };
 }

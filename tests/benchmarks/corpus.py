@@ -20,10 +20,28 @@ TOOLS = (
     "cancel_reservation",
     "transfer_to_human_agents",
 )
-WORDS = (
-    "flight reservation passenger baggage certificate refund insurance economy cabin "
-    "seat gate morning evening delay policy confirm payment method details number"
-).split()
+WORDS = [
+    "flight",
+    "reservation",
+    "passenger",
+    "baggage",
+    "certificate",
+    "refund",
+    "insurance",
+    "economy",
+    "cabin",
+    "seat",
+    "gate",
+    "morning",
+    "evening",
+    "delay",
+    "policy",
+    "confirm",
+    "payment",
+    "method",
+    "details",
+    "number",
+]
 
 
 def _text(source: random.Random, length: int) -> str:
@@ -74,7 +92,7 @@ def _trial(source: random.Random, task: int, trial: int) -> dict[str, object]:
 
 
 def results_file(*, copies: int = 1, seed: int = 7) -> bytes:
-    """A results file of `copies` × 50 tasks × 4 trials, as JSON bytes."""
+    """A results file of `copies` x 50 tasks x 4 trials, as JSON bytes."""
     source = random.Random(seed)
     trials = [
         _trial(source, task, trial) for task in range(50 * copies) for trial in range(4)

@@ -112,9 +112,7 @@ def compare(label: str, content: bytes, *, rounds: int) -> None:
     wall = statistics.median(f.wall for f in ours)
     cpu = statistics.median(f.cpu * 1000 / f.steps for f in ours)
     floor_cpu = statistics.median(f.cpu * 1000 / f.steps for f in theirs)
-    ratio = statistics.median(
-        (a.cpu / a.steps) / (b.cpu / b.steps) for a, b in pairs
-    )
+    ratio = statistics.median((a.cpu / a.steps) / (b.cpu / b.steps) for a, b in pairs)
     print(
         f"{label:<14} {steps:>8} steps  {steps / wall:>9.0f} steps/s  "
         f"{cpu:.4f} CPU s per 1,000 steps  floor {floor_cpu:.4f}  "

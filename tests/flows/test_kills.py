@@ -7,12 +7,24 @@ import signal
 from pathlib import Path
 
 import pytest
+from django.db import transaction
+from django.db.models.functions import Now
 
+from apps.engine.formats.evalsite_writer import dump
 from apps.pipeline.flow import submit_upload
+from apps.pipeline.stuck import free_upload_ids
 from apps.review.models import HistoryEntry, Signal
 from apps.screening.models import Screening
 from apps.traces.models import BodyChunk, Step, Trace, Upload
+from apps.traces.operations import (
+    Batch,
+    LostClaim,
+    claim_upload,
+    give_up_stuck_uploads,
+    store_batch,
+)
 from apps.traces.storage import receive
+from evalsite.celery import app
 from tests.benchmarks.corpus import results_file
 from tests.factories import NOW, decay_trace, make_project
 from tests.flows.conftest import wait_until
@@ -29,8 +41,7 @@ def project(transactional_db):
 def submit(project, content: bytes, name: str = "results.json") -> Upload:
     upload, _ = submit_upload(
         project=project,
-        received=receive([content], limit=10**9),
-        name=name,
+        received=receive([content], limit=10**9, name=name),
         user=None,
         now=NOW,
     )
@@ -47,6 +58,10 @@ def stored(upload: Upload) -> int:
 
 def is_done(upload: Upload):
     return lambda: state(upload) in {"done", "failed"}
+
+
+def has_more_than(upload: Upload, count: int):
+    return lambda: stored(upload) > count
 
 
 def children_of(pid: int) -> list[int]:
@@ -80,8 +95,6 @@ def assert_everything_is_there_once(upload: Upload) -> None:
 
 
 def test_a_worker_reads_what_was_uploaded_and_queues_its_signals(project, processes):
-    from apps.engine.formats.evalsite_writer import dump
-
     processes.worker()
     upload = submit(project, dump(decay_trace(100, 90, 80, 70, 60)))
     wait_until(is_done(upload), seconds=30, what="the upload is read")
@@ -97,7 +110,7 @@ def test_killing_the_whole_worker_again_and_again_loses_and_doubles_nothing(
     for _ in range(2):
         before = stored(upload)
         worker = processes.worker()
-        wait_until(lambda: stored(upload) > before, seconds=60, what="it reads")
+        wait_until(has_more_than(upload, before), seconds=60, what="it reads")
         processes.kill(worker)
         if state(upload) != "reading":
             break
@@ -133,9 +146,9 @@ def test_a_broker_that_forgets_everything_loses_nothing(
     assert_everything_is_there_once(upload)
 
 
-def test_an_upload_is_accepted_while_the_broker_is_away(project, processes, monkeypatch):
-    from evalsite.celery import app
-
+def test_an_upload_is_accepted_while_the_broker_is_away(
+    project, processes, monkeypatch
+):
     monkeypatch.setitem(app.conf, "broker_url", "redis+socket:///nowhere/at/all.sock")
     app.pool.force_close_all()
     app._pool = None
@@ -147,11 +160,6 @@ def test_an_upload_is_accepted_while_the_broker_is_away(project, processes, monk
 
 
 def test_a_file_that_always_ends_its_reader_is_given_up_after_three_tries(project):
-    from django.db.models.functions import Now
-
-    from apps.pipeline.stuck import free_upload_ids
-    from apps.traces.operations import claim_upload, give_up_stuck_uploads
-
     upload = submit(project, results_file())
     for attempt in range(1, 4):
         claim = claim_upload(upload_id=upload.pk, lease_seconds=60)
@@ -167,11 +175,6 @@ def test_a_file_that_always_ends_its_reader_is_given_up_after_three_tries(projec
 
 
 def test_a_reader_that_lost_its_claim_writes_nothing_any_more(project):
-    from django.db import transaction
-    from django.db.models.functions import Now
-
-    from apps.traces.operations import Batch, LostClaim, claim_upload, store_batch
-
     upload = submit(project, results_file())
     zombie = claim_upload(upload_id=upload.pk, lease_seconds=60)
     Upload.objects.filter(pk=upload.pk).update(lease_until=Now())

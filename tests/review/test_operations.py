@@ -46,7 +46,10 @@ def test_a_signal_is_claimed_decided_undone_and_decided_again(signal, reviewer):
     assert (undone.state, undone.verdict) == (SignalState.CLAIMED, "")
     dismiss = DecisionInput(verdict=Verdict.DISMISS, reason="converged", note="done")
     again = review.decide(
-        signal_id=signal.pk, user=reviewer, decision=dismiss, base_version=undone.version
+        signal_id=signal.pk,
+        user=reviewer,
+        decision=dismiss,
+        base_version=undone.version,
     )
     assert (again.verdict, again.reason) == (Verdict.DISMISS, "converged")
     assert acts(signal) == ["opened", "claimed", "decided", "undone", "decided"]
@@ -152,9 +155,7 @@ def test_the_last_decision_of_a_reviewer_is_the_one_to_undo(project, signal, rev
 
 
 def test_neighbours_follow_the_order_of_the_view(project, reviewer):
-    upload_traces(
-        project, *(decay_trace(*FALLING, name=f"run {n}") for n in range(5))
-    )
+    upload_traces(project, *(decay_trace(*FALLING, name=f"run {n}") for n in range(5)))
     signals = list(Signal.objects.order_by("chance", "id"))
     where = QueueFilter()
     found = [
@@ -169,9 +170,7 @@ def test_neighbours_follow_the_order_of_the_view(project, reviewer):
 
 @pytest.mark.django_db(transaction=True)
 def test_many_reviewers_at_once_never_get_the_same_signal(project):
-    upload_traces(
-        project, *(decay_trace(*FALLING, name=f"run {n}") for n in range(12))
-    )
+    upload_traces(project, *(decay_trace(*FALLING, name=f"run {n}") for n in range(12)))
     people = [make_member(project, Role.REVIEWER) for _ in range(6)]
     start = threading.Barrier(len(people))
 

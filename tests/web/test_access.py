@@ -69,7 +69,9 @@ API = {"api-uploads", "api-upload", "api-signals", "api-reports", "api-report"}
 def all_patterns(resolver: URLResolver) -> list[URLPattern]:
     found = []
     for pattern in resolver.url_patterns:
-        found += all_patterns(pattern) if isinstance(pattern, URLResolver) else [pattern]
+        found += (
+            all_patterns(pattern) if isinstance(pattern, URLResolver) else [pattern]
+        )
     return found
 
 
@@ -112,7 +114,8 @@ def url_of(name: str, rooms: dict[str, object]) -> str:
 
 def ask(client: Client, name: str, rooms: dict[str, object], method: str = "get"):
     answer = getattr(client, method)(url_of(name, rooms))
-    answer.close()
+    for close in answer._resource_closers:
+        close()
     return answer
 
 

@@ -12,7 +12,14 @@ from apps.accounts.permissions import Role
 from apps.pipeline.reading import read_upload
 from apps.traces.models import Upload
 from apps.traces.storage import path_of
-from tests.factories import CHAT, NOW, chat_bytes, make_member, upload_bytes
+from tests.factories import (
+    CHAT,
+    NOW,
+    chat_bytes,
+    make_member,
+    make_project,
+    upload_bytes,
+)
 
 
 @pytest.fixture
@@ -24,7 +31,10 @@ def owner_client(client, owner):
 def send(client, project, *files, accept="text/html", **fields):
     return client.post(
         reverse("uploads", args=[project.slug]),
-        {"file": [SimpleUploadedFile(name, content) for name, content in files], **fields},
+        {
+            "file": [SimpleUploadedFile(name, content) for name, content in files],
+            **fields,
+        },
         headers={"Accept": accept},
     )
 
@@ -49,8 +59,6 @@ def test_the_same_bytes_again_lead_to_the_same_upload(owner_client, project):
 
 
 def test_the_same_bytes_in_two_projects_are_two_uploads(project, owner):
-    from tests.factories import make_project
-
     other = make_project(owner=owner)
     content = chat_bytes(CHAT)
     assert upload_bytes(project, content).pk != upload_bytes(other, content).pk
@@ -73,7 +81,11 @@ def test_several_files_at_once_lead_to_the_list(owner_client, project):
         pytest.param([], {}, 400, "Choose at least one file", id="no file"),
         pytest.param([("e.json", b"")], {}, 400, "is empty", id="no bytes"),
         pytest.param(
-            [("a.json", b"[]")], {"format": "xml"}, 400, "not a format we know", id="fmt"
+            [("a.json", b"[]")],
+            {"format": "xml"},
+            400,
+            "not a format we know",
+            id="fmt",
         ),
     ],
 )
@@ -136,7 +148,7 @@ def test_raw_bytes_are_an_attachment_that_no_browser_interprets(owner_client, pr
 
 
 def test_a_failed_upload_can_be_read_again_as_another_format(owner_client, project):
-    upload = upload_bytes(project, chat_bytes(CHAT), format="tau-bench")
+    upload = upload_bytes(project, chat_bytes(CHAT), override="tau-bench")
     assert upload.state == "failed"
     url = reverse("upload-read-again", args=[project.slug, upload.pk])
     assert owner_client.post(url, {"format": "openai-chat"}).status_code == 302

@@ -153,7 +153,7 @@ class OutputDecay:
         said = self._judged(known, probability)
         if said.answer is Answer.SIGNAL:
             evidence = msgspec.structs.replace(
-                evidence, facts=evidence.facts | _facts_of_signal(known, self.min_calls)
+                evidence, facts=evidence.facts | _facts_of_signal(known)
             )
         return said.with_evidence(evidence, inputs)
 
@@ -323,13 +323,14 @@ def _facts(sequence: SerialSequence, known: list[int]) -> dict[str, Any]:
     return facts
 
 
-def _facts_of_signal(known: list[int], run: int) -> dict[str, Any]:
+def _facts_of_signal(known: list[int]) -> dict[str, Any]:
     n = len(known)
     facts: dict[str, Any] = {
         "searched": "The whole sequence was judged; no part of it was searched for."
     }
-    if n > run:
-        facts["chance_if_searched"] = {"run": run, "p": any_falling_run(n, run)}
+    searching = any_falling_run(n) if n > 5 else None
+    if searching is not None:
+        facts["chance_of_any_falling_run_of_5"] = searching
     by_phi = sensitivity(n)
     if by_phi:
         facts["chance_under_autoregression"] = by_phi

@@ -270,9 +270,7 @@ class ToolDrift:
         if tail is None:
             return {"p": None, "method": "not computed beyond 2,000 calls"}
         if tail.standard_error is None:
-            method = (
-                f"exact, distinct orders with the same transitions: {tail.orders:,}"
-            )
+            method = f"exact, {tail.orders:,} distinct orders have these transitions"
         else:
             method = f"{tail.orders:,} seeded draws, (k + 1) / (n + 1)"
         return {
@@ -280,6 +278,8 @@ class ToolDrift:
             "hits": tail.hits,
             "orders": tail.orders,
             "standard_error": tail.standard_error,
+            # Where only one order has these transitions, its chance is 1 whatever it is.
+            "floor": 1 / tail.orders if tail.standard_error is None else None,
             "method": method,
         }
 

@@ -31,9 +31,7 @@ def support_desk() -> Iterator[Trace]:
             yield _ticket(ticket, trial, (order, problem, action, amount))
 
 
-def _ticket(
-    ticket: int, trial: int, facts: tuple[str, str, str, float]
-) -> Trace:
+def _ticket(ticket: int, trial: int, facts: tuple[str, str, str, float]) -> Trace:
     order, problem, action, amount = facts
     script = Script(number=ticket * 3 + trial)
     script.agent("triage")
@@ -78,7 +76,9 @@ def delayed_parcel() -> Iterator[Trace]:
     """One task, five trials that fork after the carrier's answer; two of them fail."""
     for trial in range(5):
         script = Script(number=20 + trial)
-        script.agent("triage").user("My parcel Z-5520 was due last Tuesday. Where is it?")
+        script.agent("triage").user(
+            "My parcel Z-5520 was due last Tuesday. Where is it?"
+        )
         script.says("Category: delivery. Confidence 0.46.", tokens=22)
         script.handoff("escalation")
         script.calls("get_order", {"order": "Z-5520", "state": "sent"}, order="Z-5520")
@@ -103,7 +103,10 @@ def delayed_parcel() -> Iterator[Trace]:
             outcome = PASS
         script.says("I have told the customer what happens next.", tokens=29)
         yield script.trace(
-            "delayed parcel", outcome=outcome, task="delayed parcel Z-5520", trial=trial + 1
+            "delayed parcel",
+            outcome=outcome,
+            task="delayed parcel Z-5520",
+            trial=trial + 1,
         )
 
 

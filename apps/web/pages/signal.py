@@ -33,8 +33,8 @@ from apps.traces.queries import bodies_between, invocations_of, steps_of
 from apps.web.access import Place
 from apps.web.forms import DecisionForm
 from apps.web.pages.queue import fields_of, query_of
-from apps.web.pages.steps import StepLine, step_lines
 from apps.web.pages.second_looks import second_looks
+from apps.web.pages.steps import StepLine, step_lines
 from apps.web.pages.trace import window_in_words
 from apps.web.words import expected_in_words, number_in_words
 
@@ -179,9 +179,9 @@ def signal_page(
     evidence: dict[str, Any] = signal.screening.evidence
     series = evidence.get("series")
     rows = _rows(series)
-    marked = {row.step: row.value for row in rows} or {
-        step: "" for step in evidence.get("steps") or []
-    }
+    marked = {row.step: row.value for row in rows} or dict.fromkeys(
+        evidence.get("steps") or [], ""
+    )
     first, last = _window(sorted(marked), signal.trace.step_count)
     invocations = invocations_of(signal.trace_id)
     query = query_of(where)
@@ -234,7 +234,9 @@ def signal_page(
         ),
         claimed_until=signal.claimed_until,
         claim_seconds=settings.CLAIM_SECONDS,
-        verdicts=[(value, label, MEANINGS[value]) for value, label in Verdict.choices],
+        verdicts=[
+            (value, label, MEANINGS[Verdict(value)]) for value, label in Verdict.choices
+        ],
         reasons=list(DismissalReason.choices),
         failure_kinds=list(FailureKind.choices),
         suggested_reason=_suggested(evidence),
@@ -247,5 +249,3 @@ def signal_page(
         parameters=msgspec.json.encode(evidence.get("parameters") or {}).decode(),
         decision_note=history[-1].note if history else "",
     )
-
-

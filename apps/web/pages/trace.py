@@ -63,9 +63,7 @@ class TracePage(msgspec.Struct, frozen=True):
 
 def _answers(trace: Trace) -> list[AnswerRow]:
     labels = {check.slug: check.label for check in CHECKS}
-    signals = dict(
-        Signal.objects.filter(trace=trace).values_list("screening_id", "pk")
-    )
+    signals = dict(Signal.objects.filter(trace=trace).values_list("screening_id", "pk"))
     return [
         AnswerRow(
             screening=screening,

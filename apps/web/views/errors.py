@@ -25,7 +25,11 @@ def refusal(request: HttpRequest, *, status: int, sentence: str) -> HttpResponse
         )
     body = render_to_string(
         "web/error.html",
-        {"status": status, "title": TITLES.get(status, "Not now"), "sentence": sentence},
+        {
+            "status": status,
+            "title": TITLES.get(status, "Not now"),
+            "sentence": sentence,
+        },
         request=request,
     )
     return HttpResponse(body, status=status)

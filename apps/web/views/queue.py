@@ -12,7 +12,7 @@ from apps.accounts.permissions import Permission
 from apps.review import operations as review
 from apps.review.queries import last_decided_by
 from apps.web.access import Place, in_project
-from apps.web.pages.queue import filter_from, queue_page, query_of
+from apps.web.pages.queue import filter_from, query_of, queue_page
 
 
 @require_safe

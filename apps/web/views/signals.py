@@ -15,13 +15,21 @@ from django.views.decorators.http import require_POST, require_safe
 from apps.accounts.permissions import Permission
 from apps.review import operations as review
 from apps.review.models import Signal
+from apps.review.transitions import NotPossibleNow
 from apps.web.access import Place, in_project
 from apps.web.forms import DecisionForm, VersionForm, first_error
 from apps.web.pages.queue import filter_from, query_of
 from apps.web.pages.signal import signal_page
 from apps.web.views.errors import refusal
 
-DRAFT_FIELDS = ("verdict", "reason", "note", "failure_kind", "where_agent", "where_step")
+DRAFT_FIELDS = (
+    "verdict",
+    "reason",
+    "note",
+    "failure_kind",
+    "where_agent",
+    "where_step",
+)
 
 
 @require_safe
@@ -112,7 +120,7 @@ def decide(request: HttpRequest, place: Place, signal_id: int) -> HttpResponse:
             base_version=form.cleaned_data["version"],
             submission=form.cleaned_data["submission"],
         )
-    except review.NotPossibleNow as error:
+    except NotPossibleNow as error:
         return _say_again(request, place, signal_id, str(error))
     except review.Conflict as error:
         fields = {name: request.POST.get(name, "") for name in DRAFT_FIELDS}
@@ -166,5 +174,3 @@ def undo(request: HttpRequest, place: Place, signal_id: int) -> HttpResponse:
     )
     messages.success(request, "Undone. The signal is yours again.")
     return _claimed(request, place, held)
-
-

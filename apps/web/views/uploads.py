@@ -63,7 +63,6 @@ def _take_files(request: HttpRequest, place: Place) -> HttpResponse:
                 submit_upload(
                     project=place.project,
                     received=file.received,
-                    name=file.name or "unnamed",
                     user=place.user,
                     now=timezone.now(),
                     format_override=override,
@@ -96,7 +95,9 @@ def _after_taking(
                 status=201 if is_new else 200,
             )
         if not is_new:
-            messages.info(request, "These bytes are here already; this is their receipt.")
+            messages.info(
+                request, "These bytes are here already; this is their receipt."
+            )
         return redirect(url)
     return redirect("uploads", place.project.slug)
 
@@ -106,10 +107,10 @@ def _after_taking(
 def upload(request: HttpRequest, place: Place, upload_id: int) -> HttpResponse:
     """The receipt of one upload, live while it is being read."""
     page = receipt_page(place, place.upload(upload_id))
-    template = "web/_receipt.html" if request.headers.get("HX-Request") else "web/upload.html"
-    return render(
-        request, template, {"page": page, "formats": format_choices()}
+    template = (
+        "web/_receipt.html" if request.headers.get("HX-Request") else "web/upload.html"
     )
+    return render(request, template, {"page": page, "formats": format_choices()})
 
 
 @require_safe

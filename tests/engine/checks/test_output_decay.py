@@ -137,7 +137,7 @@ def test_the_evidence_carries_all_that_a_reviewer_needs():
     assert evidence.chance_of_signal == pytest.approx(1 / 720)
     assert "any order" in evidence.chance.assumptions
     assert evidence.facts["chance_under_autoregression"]["0.9"] > 0.02
-    assert evidence.facts["chance_if_searched"]["p"] > 1 / 120
+    assert evidence.facts["chance_of_any_falling_run_of_5"] > 1 / 120
     assert "whole sequence" in evidence.facts["searched"]
     assert len(found.input_hash) == 64
 

@@ -59,8 +59,6 @@ class Command(BaseCommand):
             "pipeline passes all the same.",
         )
         for name, content in sample_files():
-            received = receive([content], limit=settings.MAX_UPLOAD_BYTES)
-            submit_upload(
-                project=project, received=received, name=name, user=owner, now=now
-            )
+            received = receive([content], limit=settings.MAX_UPLOAD_BYTES, name=name)
+            submit_upload(project=project, received=received, user=owner, now=now)
         self.stdout.write("The demo project is ready.")
