@@ -16,7 +16,7 @@ broker_transport_options = {
     "unacked_restore_interval": 2,
     "unacked_restore_throttle": 1,
     "socket_connect_timeout": 2,
-    "socket_timeout": 10,
+    "socket_timeout": 4,
 }
 result_backend = None
 task_ignore_result = True

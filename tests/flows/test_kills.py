@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -24,8 +27,8 @@ from apps.traces.operations import (
     store_batch,
 )
 from apps.traces.storage import receive
-from evalsite.celery import app
 from tests.benchmarks.corpus import results_file
+from tests.conftest import ROOT
 from tests.factories import NOW, decay_trace, make_project
 from tests.flows.conftest import wait_until
 
@@ -146,17 +149,44 @@ def test_a_broker_that_forgets_everything_loses_nothing(
     assert_everything_is_there_once(upload)
 
 
+SUBMIT = """
+import django, sys
+django.setup()
+from django.utils import timezone
+from apps.accounts.models import Project
+from apps.pipeline.flow import submit_upload
+from apps.traces.storage import receive
+received = receive([b'[{"role": "user", "content": "hi"}]'], limit=99, name="a.json")
+project = Project.objects.get(slug=sys.argv[1])
+submit_upload(project=project, received=received, user=None, now=timezone.now())
+"""
+
+
+@pytest.mark.parametrize("where", ["nowhere.sock", "stopped"])
 def test_an_upload_is_accepted_while_the_broker_is_away(
-    project, processes, monkeypatch
+    project, processes, broker, tmp_path, where
 ):
-    monkeypatch.setitem(app.conf, "broker_url", "redis+socket:///nowhere/at/all.sock")
-    app.pool.force_close_all()
-    app._pool = None
+    stopped = int(broker.info("server")["process_id"]) if where == "stopped" else None
+    environment = dict(processes.environment)
+    if stopped is None:
+        environment["REDIS_URL"] = f"redis+socket://{tmp_path}/nowhere.sock"
+    else:
+        os.kill(stopped, signal.SIGSTOP)
+    begun = time.monotonic()
     try:
-        upload = submit(project, results_file())
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", SUBMIT, project.slug],
+            cwd=ROOT,
+            env=environment,
+            check=True,
+            timeout=60,
+        )
     finally:
-        app._pool = None
-    assert state(upload) == "received"
+        if stopped is not None:
+            os.kill(stopped, signal.SIGCONT)
+    assert time.monotonic() - begun < 30
+    upload = Upload.objects.get(project=project)
+    assert upload.state == "received"
 
 
 def test_a_file_that_always_ends_its_reader_is_given_up_after_three_tries(project):

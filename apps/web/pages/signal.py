@@ -179,9 +179,8 @@ def signal_page(
     evidence: dict[str, Any] = signal.screening.evidence
     series = evidence.get("series")
     rows = _rows(series)
-    marked = {row.step: row.value for row in rows} or dict.fromkeys(
-        evidence.get("steps") or [], ""
-    )
+    marked = dict.fromkeys(evidence.get("steps") or [], "")
+    marked |= {row.step: row.value for row in rows}
     first, last = _window(sorted(marked), signal.trace.step_count)
     invocations = invocations_of(signal.trace_id)
     query = query_of(where)

@@ -70,6 +70,9 @@ def release(request: HttpRequest, place: Place, signal_id: int) -> HttpResponse:
     """Give the user's own claim back."""
     place.signal(signal_id)
     review.release(signal_id=signal_id, user=place.user)
+    if request.POST.get("beacon"):
+        # The page is being left; nobody follows a redirect.
+        return HttpResponse(status=204)
     query = query_of(filter_from(request.POST))
     return redirect(reverse("queue", args=[place.project.slug]) + query)
 
