@@ -33,11 +33,10 @@ from apps.engine.formats import (
 from apps.engine.trace import Trace
 from apps.review.operations import open_signals
 from apps.screening.operations import screen_traces
+from apps.traces.batches import Batch, Receipt
 from apps.traces.operations import (
-    Batch,
     Claim,
     LostClaim,
-    Receipt,
     add_signal_counts,
     claim_upload,
     discard_traces,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
-from django.db import connection
-from psycopg.types.json import Jsonb, set_json_dumps
+from psycopg.types.json import Jsonb
 
 from apps.engine.check import Answer, Check, Level, Screening
 from apps.engine.checks import CHECKS
 from apps.screening import models
-from apps.traces.operations import StoredTrace
+from apps.traces.copying import StoredTrace, copy_rows
 
 
 class StoredScreening(msgspec.Struct, frozen=True):
@@ -50,6 +50,11 @@ def parameters_hash(check: Check) -> str:
     return hashlib.sha256(encoded).hexdigest()[:16]
 
 
+@lru_cache(maxsize=256)
+def _hash_of(check: Any) -> str:
+    return parameters_hash(check)
+
+
 def evidence_document(check: Check, screening: Screening) -> dict[str, Any]:
     """The evidence as JSON values, with the reason and the check's parameters.
 
@@ -76,7 +81,7 @@ def _row(
         stored.trace_id,
         check.slug,
         check.version,
-        parameters_hash(check),
+        _hash_of(check),
         evidence.scope[:80],
         screening.answer.value,
         screening.level.value,
@@ -109,14 +114,14 @@ def screen_traces(
     ]
     if not answered:
         return []
-    names = ", ".join(name for name, _ in _COLUMNS)
-    statement = f"COPY screening_screening ({names}) FROM STDIN (FORMAT BINARY)"
-    with connection.cursor() as cursor:
-        set_json_dumps(msgspec.json.encode, cursor.cursor)
-        with cursor.copy(statement) as copy:
-            copy.set_types([kind for _, kind in _COLUMNS])
-            for stored, check, screening in answered:
-                copy.write_row(_row(project_id, stored, check, screening))
+    copy_rows(
+        "screening_screening",
+        _COLUMNS,
+        (
+            _row(project_id, stored, check, screening)
+            for stored, check, screening in answered
+        ),
+    )
     return _with_ids([item for item in answered if _is_queued(item[2])])
 
 
@@ -143,7 +148,7 @@ def _with_ids(
                     stored.trace_id,
                     check.slug,
                     check.version,
-                    parameters_hash(check),
+                    _hash_of(check),
                     screening.evidence.scope[:80],
                 )
             ],

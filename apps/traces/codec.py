@@ -14,6 +14,7 @@ from apps.engine.trace import (
     Body,
     ModelCall,
     Step,
+    StepKind,
     StepStatus,
     ToolCall,
     Trace,
@@ -117,13 +118,14 @@ def step_row(trace_id: int, step: Step) -> tuple[Any, ...]:
     """The values of `STEP_COLUMNS` for one step."""
     call = step.call
     flags = 0
-    model, tool = _NO_CALL, _NO_TOOL
+    model: tuple[Any, ...] = _NO_CALL
+    tool: tuple[Any, ...] = _NO_TOOL
     if isinstance(call, ModelCall):
         model = _model_columns(call)
         flags = FLAG_PLACEHOLDER * call.is_placeholder
         flags |= FLAG_RESETS_CONTEXT * call.resets_context
     elif isinstance(call, ToolCall):
-        tool = (call.call_id, call.requested_by)  # type: ignore[assignment]
+        tool = (call.call_id, call.requested_by)
     return (
         trace_id,
         step.seq,
@@ -296,7 +298,10 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 def counts_of(trace: Trace) -> Counts:
-    """Count steps, calls, known usage and errors; models and agents by name."""
+    """Count steps, calls, known usage and errors; models and agents by name.
+
+    A handoff counts as a tool call: the SDKs let the model make it by calling one.
+    """
     model_calls = tool_calls = known = errors = 0
     models: set[str] = set()
     for step in trace.steps:
@@ -307,7 +312,7 @@ def counts_of(trace: Trace) -> Counts:
                 known += call.usage.is_known
             if call.model:
                 models.add(call.model)
-        elif isinstance(call, ToolCall):
+        elif isinstance(call, ToolCall) or step.kind is StepKind.HANDOFF:
             tool_calls += 1
         errors += step.status is StepStatus.ERROR
     agents = {i.agent for i in trace.invocations if i.agent}

@@ -6,8 +6,7 @@ on who may write.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -17,18 +16,10 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from apps.accounts.models import Project, User
-from apps.engine.format import Note, Progress, Rejected
-from apps.engine.trace import Trace as EngineTrace
-from apps.traces.codec import (
-    INVOCATION_COLUMNS,
-    STEP_COLUMNS,
-    Counts,
-    body_chunks,
-    content_hash,
-    counts_of,
-    invocation_row,
-    step_row,
-)
+from apps.engine.format import Progress, Rejected
+from apps.traces.batches import Batch, Receipt
+from apps.traces.codec import content_hash, counts_of
+from apps.traces.copying import NewTrace, StoredTrace, copy_traces
 from apps.traces.models import RejectedRecord, Task, Trace, Upload
 from apps.traces.storage import ReceivedFile, take_over
 from apps.traces.transitions import (
@@ -36,10 +27,6 @@ from apps.traces.transitions import (
     UploadState,
     check_can_follow,
 )
-
-MAX_REJECTED_KEPT = 100
-COPY_BATCH_STEPS = 4_000
-
 
 _COUNTERS = (
     "trace_count",
@@ -66,54 +53,6 @@ class Claim(msgspec.Struct, frozen=True):
     name: str
     format_override: str
     lease_seconds: int
-
-
-class Batch(msgspec.Struct):
-    """What a reader found since its last write."""
-
-    traces: list[tuple[int, EngineTrace]] = []
-    rejected: list[Rejected] = []
-    notes: list[Note] = []
-    progress: Progress | None = None
-    steps: int = 0
-
-    def add_trace(self, ordinal: int, trace: EngineTrace) -> None:
-        """Take a trace with its place in the upload."""
-        self.traces.append((ordinal, trace))
-        self.steps += len(trace.steps)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether it is time to write."""
-        return self.steps >= COPY_BATCH_STEPS or len(self.rejected) >= 1_000
-
-
-class Receipt(msgspec.Struct):
-    """What the whole reading had to say besides its traces, bounded in memory."""
-
-    rejected: list[Rejected] = []
-    rejected_count: int = 0
-    note_counts: Counter[str] = msgspec.field(default_factory=Counter)
-    sentences: dict[str, str] = {}
-
-    def reject(self, item: Rejected) -> None:
-        """Count a rejected record; the first 100 are kept with their text."""
-        self.rejected_count += 1
-        if len(self.rejected) < MAX_REJECTED_KEPT:
-            self.rejected.append(item)
-
-    def note(self, note: Note) -> None:
-        """Count a note; the first sentence of each code is the one that shows."""
-        self.note_counts[note.code] += note.count
-        self.sentences.setdefault(note.code, note.sentence)
-
-
-class StoredTrace(msgspec.Struct, frozen=True):
-    """A trace that was written, with its id."""
-
-    trace_id: int
-    content_hash: str
-    trace: EngineTrace
 
 
 def create_upload(
@@ -229,20 +168,18 @@ def _known_native_ids(claim: Claim, batch: Batch) -> dict[str, tuple[str, int]]:
     }
 
 
-def _sort_out_known(
-    claim: Claim, batch: Batch
-) -> tuple[list[tuple[int, str, EngineTrace]], int]:
+def _sort_out_known(claim: Claim, batch: Batch) -> tuple[list[NewTrace], int]:
     """Traces that are new, and how many were here already with the same content.
 
     The same id with other content is rejected: the first one is kept.
     """
     known = _known_native_ids(claim, batch)
-    new: list[tuple[int, str, EngineTrace]] = []
+    new: list[NewTrace] = []
     here = 0
     for ordinal, trace in batch.traces:
         digest = content_hash(trace)
         if trace.native_id is None or trace.native_id not in known:
-            new.append((ordinal, digest, trace))
+            new.append(NewTrace(ordinal, digest, trace, counts_of(trace)))
             if trace.native_id:
                 known[trace.native_id] = (digest, claim.upload_id)
         elif known[trace.native_id][0] == digest:
@@ -261,8 +198,8 @@ def _sort_out_known(
     return new, here
 
 
-def _task_ids(claim: Claim, traces: Sequence[EngineTrace]) -> dict[str, int]:
-    keys = sorted({trace.task for trace in traces if trace.task})
+def _task_ids(claim: Claim, new: Sequence[NewTrace]) -> dict[str, int]:
+    keys = sorted({item.trace.task for item in new if item.trace.task})
     if not keys:
         return {}
     Task.objects.bulk_create(
@@ -273,101 +210,18 @@ def _task_ids(claim: Claim, traces: Sequence[EngineTrace]) -> dict[str, int]:
     return dict(rows.values_list("key", "id"))
 
 
-def _trace_row(
-    claim: Claim, ordinal: int, digest: str, trace: EngineTrace, counts: Counts
-) -> Trace:
-    outcome = trace.outcome
-    return Trace(
-        project_id=claim.project_id,
-        upload_id=claim.upload_id,
-        ordinal=ordinal,
-        native_id=trace.native_id,
-        content_hash=digest,
-        name=trace.name[:300],
-        session=(trace.session or "")[:200],
-        trial=trace.trial,
-        start_ns=trace.start_ns,
-        end_ns=trace.end_ns,
-        order=trace.order.value,
-        outcome=outcome.kind.value,
-        outcome_score=outcome.score,
-        outcome_out_of=outcome.out_of,
-        outcome_label=(outcome.label or "")[:200],
-        outcome_source=(outcome.source or "")[:200],
-        step_count=counts.steps,
-        model_call_count=counts.model_calls,
-        tool_call_count=counts.tool_calls,
-        usage_known=counts.usage_known,
-        error_count=counts.errors,
-        models_seen=list(counts.models),
-        agents_seen=list(counts.agents),
-        metadata=trace.metadata,
-        labels=trace.labels,
-        notes=list(trace.notes),
-    )
-
-
-def _copy(
-    table: str, columns: Sequence[tuple[str, str]], rows: Iterator[tuple[Any, ...]]
-) -> None:
-    names = ", ".join(f'"{name}"' for name, _ in columns)
-    statement = f"COPY {table} ({names}) FROM STDIN (FORMAT BINARY)"
-    with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        copy.set_types([kind for _, kind in columns])
-        for row in rows:
-            copy.write_row(row)
-
-
-_CHUNK_COLUMNS = (("trace_id", "int8"), ("first_seq", "int4"), ("data", "bytea"))
-
-
-def _write_traces(
-    claim: Claim, upload: Upload, new: list[tuple[int, str, EngineTrace]]
-) -> list[StoredTrace]:
-    counted = [(ordinal, digest, t, counts_of(t)) for ordinal, digest, t in new]
-    tasks = _task_ids(claim, [trace for _, _, trace in new])
-    rows = []
-    for ordinal, digest, trace, counts in counted:
-        row = _trace_row(claim, ordinal, digest, trace, counts)
-        row.format = upload.format
-        row.task_id = tasks.get(trace.task) if trace.task else None
-        rows.append(row)
-        _count(upload, counts)
-    Trace.objects.bulk_create(rows)
-    stored = [
-        StoredTrace(trace_id=row.pk, content_hash=digest, trace=trace)
-        for row, (_, digest, trace) in zip(rows, new, strict=True)
-    ]
-    _copy(
-        "traces_agentinvocation",
-        INVOCATION_COLUMNS,
-        (invocation_row(s.trace_id, i) for s in stored for i in s.trace.invocations),
-    )
-    _copy(
-        "traces_step",
-        STEP_COLUMNS,
-        (step_row(s.trace_id, step) for s in stored for step in s.trace.steps),
-    )
-    _copy(
-        "traces_bodychunk",
-        _CHUNK_COLUMNS,
-        (
-            (s.trace_id, first, data)
-            for s in stored
-            for first, data in body_chunks(s.trace.steps)
-        ),
-    )
-    return stored
-
-
-def _count(upload: Upload, counts: Counts) -> None:
-    upload.trace_count += 1
-    upload.step_count += counts.steps
-    upload.model_call_count += counts.model_calls
-    upload.tool_call_count += counts.tool_calls
-    upload.usage_known += counts.usage_known
-    upload.models_seen = sorted({*upload.models_seen, *counts.models})
-    upload.agents_seen = sorted({*upload.agents_seen, *counts.agents})
+def _count(upload: Upload, new: Sequence[NewTrace]) -> None:
+    models: set[str] = set(upload.models_seen)
+    agents: set[str] = set(upload.agents_seen)
+    for item in new:
+        upload.trace_count += 1
+        upload.step_count += item.counts.steps
+        upload.model_call_count += item.counts.model_calls
+        upload.tool_call_count += item.counts.tool_calls
+        upload.usage_known += item.counts.usage_known
+        models.update(item.counts.models)
+        agents.update(item.counts.agents)
+    upload.models_seen, upload.agents_seen = sorted(models), sorted(agents)
 
 
 def _note_progress(upload: Upload, progress: Progress | None) -> None:
@@ -384,7 +238,9 @@ def store_batch(*, claim: Claim, batch: Batch) -> list[StoredTrace]:
     """
     upload = _hold(claim)
     new, here = _sort_out_known(claim, batch)
-    stored = _write_traces(claim, upload, new) if new else []
+    tasks = _task_ids(claim, new)
+    stored = copy_traces(upload=upload, new=new, task_ids=tasks) if new else []
+    _count(upload, new)
     upload.duplicate_count += here
     _note_progress(upload, batch.progress)
     upload.lease_until = Now() + timedelta(seconds=claim.lease_seconds)

@@ -18,9 +18,9 @@ from apps.pipeline.flow import submit_upload
 from apps.pipeline.stuck import free_upload_ids
 from apps.review.models import HistoryEntry, Signal
 from apps.screening.models import Screening
+from apps.traces.batches import Batch
 from apps.traces.models import BodyChunk, Step, Trace, Upload
 from apps.traces.operations import (
-    Batch,
     LostClaim,
     claim_upload,
     give_up_stuck_uploads,
