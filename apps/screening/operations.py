@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -50,11 +49,6 @@ def parameters_hash(check: Check) -> str:
     return hashlib.sha256(encoded).hexdigest()[:16]
 
 
-@lru_cache(maxsize=256)
-def _hash_of(check: Any) -> str:
-    return parameters_hash(check)
-
-
 def evidence_document(check: Check, screening: Screening) -> dict[str, Any]:
     """The evidence as JSON values, with the reason and the check's parameters.
 
@@ -81,7 +75,7 @@ def _row(
         stored.trace_id,
         check.slug,
         check.version,
-        _hash_of(check),
+        parameters_hash(check),
         evidence.scope[:80],
         screening.answer.value,
         screening.level.value,
@@ -148,7 +142,7 @@ def _with_ids(
                     stored.trace_id,
                     check.slug,
                     check.version,
-                    _hash_of(check),
+                    parameters_hash(check),
                     screening.evidence.scope[:80],
                 )
             ],
