@@ -70,9 +70,13 @@ STEP_COLUMNS: tuple[tuple[str, str], ...] = (
 
 
 class StoredBody(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a chunk keeps of one step: its body and the facts that no list needs."""
+    """What a chunk keeps of one step: its body and the facts that no list needs.
+
+    `name` is there only for a tool call whose step is not called like its tool.
+    """
 
     body: Body | None = None
+    name: str | None | msgspec.UnsetType = msgspec.UNSET
     error_message: str | None = None
     native_kind: str | None = None
     finish_raw: str | None = None
@@ -147,8 +151,10 @@ def step_row(trace_id: int, step: Step) -> tuple[Any, ...]:
 def _stored_body(step: Step) -> StoredBody:
     call = step.call
     if not isinstance(call, ModelCall):
+        is_renamed = isinstance(call, ToolCall) and step.name != call.name
         return StoredBody(
             body=step.body,
+            name=step.name if is_renamed else msgspec.UNSET,
             error_message=step.error_message,
             native_kind=step.native_kind,
         )
@@ -230,7 +236,7 @@ def step_of(row: dict[str, Any], kept: StoredBody | None = None) -> Step:
         kind=KINDS[row["kind"]],
         invocation=row["invocation"],
         parent=row["parent"],
-        name=row["name"],
+        name=row["name"] if kept.name is msgspec.UNSET else kept.name,
         start_ns=row["start_ns"],
         end_ns=row["end_ns"],
         status=STATUSES[row["status"]],

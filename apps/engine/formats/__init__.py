@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Final
 
 from apps.engine.format import Format, Source
-from apps.engine.formats.bytestream import MAX_UNPACKED_BYTES, open_source
 from apps.engine.formats.evalsite_jsonl import EvalsiteJsonl
 from apps.engine.formats.openai_chat import OpenAIChat
 from apps.engine.formats.otlp import OtlpJson
 from apps.engine.formats.otlp_protobuf import OtlpProtobuf
 from apps.engine.formats.tau_bench import TauBench
 from apps.engine.formats.unknown import why_unknown
-from apps.engine.formats.unpack import TooLarge
+from apps.engine.reading.bytestream import MAX_UNPACKED_BYTES, open_source
+from apps.engine.reading.unpack import TooLarge
 
 __all__ = [
     "FORMATS",

@@ -18,17 +18,17 @@ from typing import Any, Final
 
 from apps.engine.format import Item, Source
 from apps.engine.formats.evalsite_fields import FIELDS as FIELDS
-from apps.engine.formats.fields_of import Fields
-from apps.engine.formats.finish_reasons import finish_of
-from apps.engine.formats.json_gate import (
+from apps.engine.reading.fields_of import Fields
+from apps.engine.reading.finish_reasons import finish_of
+from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,
     demand_a_trace,
     read_each,
 )
-from apps.engine.formats.json_peek import first_record
-from apps.engine.formats.text_limits import IDENTIFIER, LABEL, MESSAGE, NAME, Remarks
-from apps.engine.formats.token_counts import Counts, usage_of
+from apps.engine.reading.json_peek import first_record
+from apps.engine.reading.text_limits import IDENTIFIER, LABEL, MESSAGE, NAME, Remarks
+from apps.engine.reading.token_counts import Counts, usage_of
 from apps.engine.trace import (
     AgentInvocation,
     Body,

@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from apps.engine.format import Item, Rejected, Source
-from apps.engine.formats.json_gate import (
+from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,
     demand_a_trace,
     read_each,
 )
-from apps.engine.formats.json_peek import first_values
-from apps.engine.formats.span_traces import traces_of
-from apps.engine.formats.spans import (
+from apps.engine.reading.json_peek import first_values
+from apps.engine.reading.span_traces import traces_of
+from apps.engine.reading.spans import (
     Event,
     Span,
     SpanStore,

@@ -16,11 +16,11 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as WireSpan
 
 from apps.engine.format import Item, Progress, Rejected, Source
-from apps.engine.formats.json_gate import demand_a_trace
-from apps.engine.formats.json_words import visible
-from apps.engine.formats.span_traces import traces_of
-from apps.engine.formats.spans import Event, Span, SpanStore, double_of, time_of
-from apps.engine.formats.wire import (
+from apps.engine.reading.json_gate import demand_a_trace
+from apps.engine.reading.json_words import visible
+from apps.engine.reading.span_traces import traces_of
+from apps.engine.reading.spans import Event, Span, SpanStore, double_of, time_of
+from apps.engine.reading.wire import (
     BadWire,
     looks_like_otlp_traces,
     top_level_messages,

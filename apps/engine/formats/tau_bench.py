@@ -12,16 +12,16 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from apps.engine.format import Item, Source
-from apps.engine.formats.json_gate import (
+from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,
     demand_a_trace,
     read_each,
 )
-from apps.engine.formats.json_peek import first_record
-from apps.engine.formats.messages import Conversation, is_message
-from apps.engine.formats.text_limits import LABEL, Remarks, clip
-from apps.engine.formats.token_counts import whole_number
+from apps.engine.reading.json_peek import first_record
+from apps.engine.reading.messages import Conversation, is_message
+from apps.engine.reading.text_limits import LABEL, Remarks, clip
+from apps.engine.reading.token_counts import whole_number
 from apps.engine.trace import (
     OrderSource,
     Outcome,

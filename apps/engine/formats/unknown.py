@@ -6,15 +6,15 @@ import json
 from typing import Any, Final
 
 from apps.engine.format import Source
-from apps.engine.formats.bytestream import HEAD_BYTES
-from apps.engine.formats.json_peek import first_values
-from apps.engine.formats.json_words import (
+from apps.engine.formats.otlp import OTHER_SIGNALS
+from apps.engine.reading.bytestream import HEAD_BYTES
+from apps.engine.reading.json_peek import first_values
+from apps.engine.reading.json_words import (
     TOO_DEEP,
     TOO_LONG_INTEGER,
     likely_cause,
     why_not_json,
 )
-from apps.engine.formats.otlp import OTHER_SIGNALS
 
 _BINARY: Final = (
     (b"%PDF", "a PDF document"),

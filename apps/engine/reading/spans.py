@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from apps.engine.formats.clock import NANOSECOND, epoch_ns
-from apps.engine.formats.json_words import visible
+from apps.engine.reading.clock import NANOSECOND, epoch_ns
+from apps.engine.reading.json_words import visible
 
 STATUS_OK: Final = 1
 STATUS_ERROR: Final = 2

@@ -9,10 +9,10 @@ import json
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from apps.engine.formats.clock import LARGEST, any_time_ns
-from apps.engine.formats.json_gate import RefusedRecord
-from apps.engine.formats.text_limits import Remarks, clip
-from apps.engine.formats.token_counts import whole_number
+from apps.engine.reading.clock import LARGEST, any_time_ns
+from apps.engine.reading.json_gate import RefusedRecord
+from apps.engine.reading.text_limits import Remarks, clip
+from apps.engine.reading.token_counts import whole_number
 
 Choice = TypeVar("Choice", bound=StrEnum)
 

@@ -12,7 +12,7 @@ import re
 from typing import Any, Final
 
 from apps.engine.format import Note
-from apps.engine.formats.json_words import (
+from apps.engine.reading.json_words import (
     MAX_DEPTH,
     TOO_DEEP,
     TOO_LONG_INTEGER,

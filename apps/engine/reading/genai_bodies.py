@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.engine.formats.json_values import embedded
-from apps.engine.formats.spans import Event, Span
+from apps.engine.reading.json_values import embedded
+from apps.engine.reading.spans import Event, Span
 from apps.engine.trace import Body, StepKind
 
 _INPUT_KEYS: Final = (

@@ -23,8 +23,8 @@ from apps.engine.format import (
     Source,
     UnreadableTrace,
 )
-from apps.engine.formats.json_values import Decoder, RefusedValue, end_of_value
-from apps.engine.formats.json_words import excerpt, why_not_json
+from apps.engine.reading.json_values import Decoder, RefusedValue, end_of_value
+from apps.engine.reading.json_words import excerpt, why_not_json
 from apps.engine.trace import Trace
 
 WINDOW: Final = 256 * 1024

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Final
 
-from apps.engine.formats.genai import kind_of
-from apps.engine.formats.spans import Span
-from apps.engine.formats.text_limits import Remarks
+from apps.engine.reading.genai import kind_of
+from apps.engine.reading.spans import Span
+from apps.engine.reading.text_limits import Remarks
 from apps.engine.trace import StepKind
 
 _LATEST: Final = 2**63

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from apps.engine.format import Note, Source, UnreadableTrace
-from apps.engine.formats.unpack import CHUNK, UNPACKERS, Meter, Notes, raw_chunks
-from apps.engine.formats.wire import looks_like_otlp_traces
+from apps.engine.reading.unpack import CHUNK, UNPACKERS, Meter, Notes, raw_chunks
+from apps.engine.reading.wire import looks_like_otlp_traces
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

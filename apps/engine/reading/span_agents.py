@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from apps.engine.formats.genai import agent_span_name, handoff_target, named_agent
-from apps.engine.formats.span_tree import SpanTree
-from apps.engine.formats.text_limits import NAME, Remarks, clip
+from apps.engine.reading.genai import agent_span_name, handoff_target, named_agent
+from apps.engine.reading.span_tree import SpanTree
+from apps.engine.reading.text_limits import NAME, Remarks, clip
 from apps.engine.trace import AgentInvocation, StepKind, StepStatus, Via
 
 _CLIMBED = (

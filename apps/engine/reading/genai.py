@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from apps.engine.formats.spans import Span
-from apps.engine.formats.token_counts import Counts, whole_number
+from apps.engine.reading.spans import Span
+from apps.engine.reading.token_counts import Counts, whole_number
 from apps.engine.trace import StepKind
 
 Attributes = dict[str, Any]

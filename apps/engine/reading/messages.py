@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Final
 
-from apps.engine.formats.finish_reasons import finish_of
-from apps.engine.formats.json_values import embedded
-from apps.engine.formats.text_limits import IDENTIFIER, NAME, Remarks, clip
+from apps.engine.reading.finish_reasons import finish_of
+from apps.engine.reading.json_values import embedded
+from apps.engine.reading.text_limits import IDENTIFIER, NAME, Remarks, clip
 from apps.engine.trace import (
     AgentInvocation,
     Body,

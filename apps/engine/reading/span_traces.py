@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from apps.engine.formats import genai
-from apps.engine.formats.finish_reasons import finish_of
-from apps.engine.formats.genai_bodies import body_of, requested_ids
-from apps.engine.formats.span_agents import Owners
-from apps.engine.formats.span_tree import SpanTree
-from apps.engine.formats.spans import STATUS_ERROR, STATUS_OK, Span, SpanStore
-from apps.engine.formats.text_limits import (
+from apps.engine.reading import genai
+from apps.engine.reading.finish_reasons import finish_of
+from apps.engine.reading.genai_bodies import body_of, requested_ids
+from apps.engine.reading.span_agents import Owners
+from apps.engine.reading.span_tree import SpanTree
+from apps.engine.reading.spans import STATUS_ERROR, STATUS_OK, Span, SpanStore
+from apps.engine.reading.text_limits import (
     IDENTIFIER,
     LABEL,
     MESSAGE,
@@ -23,7 +23,7 @@ from apps.engine.formats.text_limits import (
     Remarks,
     clip,
 )
-from apps.engine.formats.token_counts import usage_of
+from apps.engine.reading.token_counts import usage_of
 from apps.engine.trace import (
     Body,
     ModelCall,

@@ -1,0 +1,1 @@
+"""What readers share: unpacking, the strict JSON gate, messages, and the span tree."""

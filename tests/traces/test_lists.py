@@ -1,0 +1,180 @@
+"""Lists: every row once on some page, and a number of queries that does not grow."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from apps.engine.trace import Outcome, OutcomeKind
+from apps.review.models import Signal
+from apps.review.queries import ORDERS
+from apps.traces.models import Trace
+from apps.traces.queries import SORTS, TraceFilter, traces_of
+from tests.factories import CHAT, chat_bytes, decay_trace, tools_trace, upload_bytes
+from tests.factories import upload_traces as upload
+
+FALLING = (100, 90, 80, 70, 60)
+
+
+@pytest.fixture
+def many(project):
+    """120 traces in which every sort has ties."""
+    made = [
+        decay_trace(*FALLING[: 2 + number % 4], name=f"run {number}")
+        if number % 3
+        else tools_trace(*"abc"[: 1 + number % 3], name=f"run {number}")
+        for number in range(120)
+    ]
+    upload(project, *made)
+    return project
+
+
+@pytest.mark.parametrize("size", [1, 7, 50])
+@pytest.mark.parametrize("sort", SORTS)
+def test_pages_of_every_sort_hold_every_trace_once_and_in_order(many, sort, size):
+    where = TraceFilter(sort=sort)
+    everything = list(traces_of(many, where=where))
+    paged: list[Trace] = []
+    while True:
+        edge = paged[-1] if paged else None
+        page = list(traces_of(many, where=where, after=edge)[:size])
+        if not page:
+            break
+        paged += page
+        if size == 1 and len(paged) == 30:
+            everything = everything[:30]
+            break
+    assert [row.pk for row in paged] == [row.pk for row in everything]
+    assert len({row.pk for row in paged}) == len(paged)
+
+
+def follow(client, url: str, pattern: str) -> list[str]:
+    """Every match of `pattern` on every page, following the link to the next."""
+    found: list[str] = []
+    address = url
+    for _ in range(10):
+        text = client.get(address).content.decode()
+        found += dict.fromkeys(re.findall(pattern, text))
+        following = re.search(r'href="([^"]*after=\d+[^"]*|\?before=\d+)"', text)
+        if following is None:
+            return found
+        query = following[1].replace("&amp;", "&")
+        address = query if query.startswith("/") else url.split("?")[0] + query
+    raise AssertionError("The pages do not end.")
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_the_links_of_the_trace_list_lead_through_all_traces(client, owner, many, sort):
+    client.force_login(owner)
+    url = reverse("traces", args=[many.slug])
+    found = follow(client, f"{url}?sort={sort}", rf'href="{url}(\d+)/')
+    assert len(found) == len(set(found)) == 120
+
+
+@pytest.mark.parametrize("sort", ORDERS)
+def test_the_links_of_the_queue_lead_through_all_signals(client, owner, project, sort):
+    upload(project, *[decay_trace(*FALLING, name=str(n)) for n in range(70)])
+    client.force_login(owner)
+    url = reverse("queue", args=[project.slug])
+    signals = reverse("signal", args=[project.slug, 1]).removesuffix("1/")
+    found = follow(client, f"{url}?sort={sort}", rf'href="{signals}(\d+)/')
+    assert len(found) == len(set(found)) == Signal.objects.count() == 70
+
+
+def test_the_links_of_the_upload_list_lead_through_all_uploads(client, owner, project):
+    for number in range(55):
+        upload(project, decay_trace(number))
+    client.force_login(owner)
+    url = reverse("uploads", args=[project.slug])
+    found = follow(client, url, rf'href="{url}(\d+)/"')
+    assert len(found) == len(set(found)) == 55
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({"usage": "all"}, 2),
+        ({"usage": "some"}, 1),
+        ({"usage": "none"}, 1),
+        ({"usage": "no_calls"}, 1),
+        ({"outcome": "fail"}, 1),
+        ({"agent": "planner"}, 5),
+        ({"agent": "plan"}, 0),
+        ({"model": "gpt-4o"}, 4),
+        ({"q": "ru"}, 5),
+        ({"q": "%"}, 0),
+        ({"q": "id-1"}, 1),
+        ({"format": "tau-bench"}, 0),
+        ({"upload": 10**18}, 0),
+        ({"task": 10**18}, 0),
+    ],
+)
+def test_a_filter_selects_what_it_says(project, where, expected):
+    upload(
+        project,
+        decay_trace(5, 6, native_id="id-1"),
+        decay_trace(None),
+        decay_trace(1, None),
+        decay_trace(1, outcome=Outcome(kind=OutcomeKind.FAIL)),
+        tools_trace(*"ab"),
+    )
+    assert traces_of(project, where=TraceFilter(**where)).count() == expected
+
+
+PAGES = ["overview", "uploads", "traces", "queue", "reports", "project-settings"]
+
+
+def fill(project, start: int, count: int) -> None:
+    for number in range(start, start + count):
+        upload(
+            project,
+            decay_trace(*FALLING, name=f"falls {number}", task=f"t{number}", trial=0),
+            tools_trace(*"abcdefgh", *"aaaaaaaa", name=f"tools {number}"),
+            decay_trace(None, None, name=f"silent {number}"),
+        )
+        upload_bytes(project, chat_bytes(CHAT) + b"{bad\n" * (number + 1))
+
+
+def queries_of(client, url: str) -> int:
+    with CaptureQueriesContext(connection, ) as seen:
+        assert client.get(url).status_code == 200
+    return len(seen)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_twice_the_rows_need_the_same_queries(client, owner, project, page):
+    client.force_login(owner)
+    url = reverse(page, args=[project.slug])
+    fill(project, 0, 5)
+    before = queries_of(client, url)
+    fill(project, 5, 5)
+    assert queries_of(client, url) == before <= 20
+
+
+def test_a_receipt_needs_the_same_queries_for_one_trace_and_for_fifty(
+    client, owner, project
+):
+    client.force_login(owner)
+    one = upload(project, decay_trace(*FALLING))
+    fifty = upload(project, *[decay_trace(*FALLING, name=str(n)) for n in range(50)])
+    counts = [
+        queries_of(client, reverse("upload", args=[project.slug, row.pk]))
+        for row in (one, fifty)
+    ]
+    assert counts[0] == counts[1]
+
+
+def test_a_signal_needs_the_same_queries_for_a_long_sequence(client, owner, project):
+    upload(project, decay_trace(*FALLING), decay_trace(*range(300, 100, -1)))
+    client.force_login(owner)
+    short, long = Signal.objects.order_by("length")
+    assert long.length == 200
+    counts = [
+        queries_of(client, reverse("signal", args=[project.slug, row.pk]))
+        for row in (short, long)
+    ]
+    assert counts[0] == counts[1] <= 20

@@ -1,0 +1,86 @@
+"""A trace of 20,000 steps opens as fast as a short one."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from apps.traces.models import BodyChunk, Trace
+from tests.factories import decay_trace, model_call, tool_call, trace_of, upload_traces
+
+STEPS = 20_000
+
+
+@pytest.fixture
+def long(project, client, owner):
+    made = [
+        model_call(seq, 100 + seq % 37) if seq % 2 else tool_call(seq, f"t{seq % 5}")
+        for seq in range(STEPS)
+    ]
+    upload_traces(project, trace_of(made))
+    client.force_login(owner)
+    return Trace.objects.get()
+
+
+def page(client, trace, query=""):
+    url = reverse("trace", args=[trace.project.slug, trace.pk]) + query
+    with CaptureQueriesContext(connection) as seen:
+        answer = client.get(url)
+    assert answer.status_code == 200
+    return answer.content.decode(), seen
+
+
+def steps_on(text: str) -> set[int]:
+    return {int(number) for number in re.findall(r'id="step-(\d+)"', text)}
+
+
+def test_its_page_holds_a_hundred_steps_and_few_queries(client, long, project):
+    text, seen = page(client, long)
+    assert len(steps_on(text)) == 100
+    assert len(text) < 400_000
+    upload_traces(project, decay_trace(5, 4, 3))
+    short = Trace.objects.exclude(pk=long.pk).get()
+    _, few = page(client, short)
+    assert len(seen) == len(few) <= 20
+
+
+@pytest.mark.parametrize(
+    ("query", "first", "last"),
+    [
+        ("?from=101", 100, 199),
+        ("?step=20000", 19_900, 19_999),
+        ("?from=999999", 19_900, 19_999),
+        ("?from=0", 0, 99),
+        ("?from=-5", 0, 99),
+    ],
+)
+def test_a_window_of_it_is_where_the_address_says(client, long, query, first, last):
+    text, _ = page(client, long, query)
+    shown = {number - 1 for number in steps_on(text)}
+    assert shown == set(range(first, last + 1))
+
+
+def test_one_body_of_it_reads_one_chunk(client, long):
+    url = reverse("step-body", args=[long.project.slug, long.pk, 12_345])
+    with CaptureQueriesContext(connection) as seen:
+        answer = client.get(url)
+    assert "answer 12345" in answer.content.decode()
+    read = [query["sql"] for query in seen if "traces_bodychunk" in query["sql"]]
+    assert len(read) == 2
+    [bounds] = re.findall(
+        r'"first_seq" >= (\d+) AND .*"first_seq" <= (\d+)', read[1]
+    )
+    start, end = map(int, bounds)
+    chunks = BodyChunk.objects.filter(first_seq__gte=start, first_seq__lte=end)
+    assert chunks.filter(trace=long).count() == 1
+
+
+def test_it_is_too_long_for_a_single_download_and_says_what_to_do(client, long):
+    url = reverse("trace-download", args=[long.project.slug, long.pk])
+    answer = client.get(url)
+    assert answer.status_code == 413
+    assert "Download the raw upload instead" in answer.content.decode()
