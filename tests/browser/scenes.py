@@ -1,0 +1,240 @@
+"""A furnished project, and the list of the pages that people see.
+
+The demo's sample files, uploads in every state, signals in every state and a report;
+made through the product's own operations.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.accounts.models import Project, User
+from apps.accounts.operations import create_project, create_token, set_role
+from apps.accounts.permissions import Role, Scope
+from apps.engine.checks import CHECKS
+from apps.pipeline.flow import submit_upload
+from apps.pipeline.management.commands.demo import sample_files
+from apps.pipeline.reading import read_upload
+from apps.reports.models import Report
+from apps.reports.operations import freeze
+from apps.review import operations as review
+from apps.review.models import Signal
+from apps.review.queries import QueueFilter
+from apps.review.transitions import DismissalReason, FailureKind, Verdict
+from apps.screening.models import Screening
+from apps.traces.models import Trace, Upload
+from apps.traces.operations import claim_upload, create_upload
+from apps.traces.storage import receive
+
+HTML = b"<!doctype html><html><body><h1>Sign in</h1></body></html>\n"
+PARTLY = (
+    b'{"messages": [{"role": "user", "content": "Where is order 17?"},'
+    b' {"role": "assistant", "content": "It left the warehouse today."}]}\n'
+    b'{"messages": "this should be a list"}\n'
+    b'{"messages": [{"role": "us\n'
+)
+READ_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One page to look at."""
+
+    name: str
+    path: str
+    is_public: bool = False
+
+
+def upload_and_read(project: Project, content: bytes, *, name: str) -> Upload:
+    """Upload bytes and wait until this process or a worker has read them."""
+    now = timezone.now()
+    received = receive([content], limit=10**9, name=name)
+    owner = project.members.order_by("pk").first()
+    upload, _ = submit_upload(project=project, received=received, user=owner, now=now)
+    read_upload(upload_id=upload.pk, clock=timezone.now)
+    end = time.monotonic() + READ_SECONDS
+    upload.refresh_from_db()
+    while upload.state not in {"done", "failed"}:
+        assert time.monotonic() < end, f"{name} was not read: {upload.state}"
+        time.sleep(0.05)
+        upload.refresh_from_db()
+    return upload
+
+
+def _leave_unread(project: Project, *, name: str, is_reading: bool) -> None:
+    """An upload that no worker was told about, so that it stays as it is."""
+    content = b'{"messages": []}\n' + name.encode()
+    received = receive([content], limit=10**9, name=name)
+    upload, _ = create_upload(
+        project=project, received=received, user=None, now=timezone.now()
+    )
+    if is_reading:
+        claim_upload(upload_id=upload.pk, lease_seconds=3600)
+        Upload.objects.filter(pk=upload.pk).update(
+            bytes_read=1_310_720, bytes_total=4_194_304, trace_count=128
+        )
+
+
+def _upload_files(project: Project, shared: Path | None) -> None:
+    for name, content in sample_files():
+        upload_and_read(project, content, name=name)
+    upload_and_read(project, PARTLY, name="exported-chats.jsonl")
+    if shared is not None:
+        real = [shared / "tau_bench_results" / "gpt-4o-airline.json"]
+        real += sorted((shared / "otlp_json").glob("*.json*"))[:1]
+        for path in real:
+            upload_and_read(project, path.read_bytes(), name=path.name)
+    upload_and_read(project, HTML, name="traces.json")
+    _leave_unread(project, name="night-run.jsonl", is_reading=True)
+    _leave_unread(project, name="weekend-run.jsonl", is_reading=False)
+
+
+def _review_some(project: Project, reviewer: User, owner: User) -> None:
+    signals = list(Signal.objects.filter(project=project).order_by("-chance", "pk"))
+    confirmed, dismissed, claimed = signals[:3]
+    review.decide(
+        signal_id=confirmed.pk,
+        user=owner,
+        base_version=confirmed.version,
+        decision=review.DecisionInput(
+            verdict=Verdict.CONFIRM,
+            note="The answers lose the order number after the third turn.",
+            failure_kind=FailureKind.values[0],
+            where_agent="",
+        ),
+    )
+    review.decide(
+        signal_id=dismissed.pk,
+        user=reviewer,
+        base_version=dismissed.version,
+        decision=review.DecisionInput(
+            verdict=Verdict.DISMISS,
+            reason=DismissalReason.CONVERGED.value,
+            note="It converged as it should.",
+        ),
+    )
+    review.claim(signal_id=claimed.pk, user=reviewer)
+
+
+def furnish(*, owner: User, reviewer: User, shared: Path | None = None) -> Project:
+    """A project with something in every state.
+
+    `shared` is the folder of real trace files, or None.
+    """
+    now = timezone.now()
+    project = create_project(
+        name="Support desk",
+        owner=owner,
+        now=now,
+        description="An invented support desk. Its memory agent forgets.",
+    )
+    create_project(name="An empty project", owner=owner, now=now)
+    set_role(project=project, user=reviewer, role=Role.REVIEWER, now=now)
+    create_token(
+        project=project,
+        name="nightly export",
+        scopes=list(Scope)[:1],
+        user=owner,
+        now=now,
+    )
+    _upload_files(project, shared)
+    _review_some(project, reviewer, owner)
+    freeze(
+        project=project,
+        user=owner,
+        title="Release 4, first look",
+        where=QueueFilter(view="all"),
+        now=now,
+    )
+    return project
+
+
+def _signal_scenes(project: Project) -> list[Scene]:
+    of_project = Signal.objects.filter(project=project)
+    still_open = of_project.filter(state="open").order_by("chance", "pk")
+    chosen = {
+        "signal-output-decay": still_open.filter(check_slug="output-decay").first(),
+        "signal-tool-drift": still_open.filter(check_slug="tool-drift").first(),
+        "signal-decided": of_project.filter(state="decided").order_by("pk").first(),
+        "signal-claimed": of_project.filter(state="claimed").first(),
+    }
+    return [
+        Scene(name, reverse("signal", args=[project.slug, signal.pk]))
+        for name, signal in chosen.items()
+        if signal is not None
+    ]
+
+
+def _upload_scenes(project: Project) -> list[Scene]:
+    uploads = Upload.objects.filter(project=project)
+    chosen = {
+        "receipt": uploads.filter(state="done").order_by("-model_call_count").first(),
+        "receipt-rejected": uploads.filter(rejected_count__gt=0, state="done").first(),
+        "receipt-failed": uploads.filter(state="failed").first(),
+        "receipt-reading": uploads.filter(state="reading").first(),
+        "receipt-no-usage": uploads.filter(
+            state="done", usage_known=0, model_call_count__gt=0
+        ).first(),
+    }
+    return [
+        Scene(name, reverse("upload", args=[project.slug, upload.pk]))
+        for name, upload in chosen.items()
+        if upload is not None
+    ]
+
+
+def _trace_scenes(project: Project) -> list[Scene]:
+    traces = Trace.objects.filter(project=project)
+    chosen = {
+        "trace": traces.order_by("-step_count").first(),
+        "trace-no-usage": traces.filter(usage_known=0, model_call_count__gt=0).first(),
+    }
+    return [
+        Scene(name, reverse("trace", args=[project.slug, trace.pk]))
+        for name, trace in chosen.items()
+        if trace is not None
+    ]
+
+
+def scenes_of(project: Project) -> list[Scene]:
+    """Every page of a furnished project, in the order in which people meet them."""
+
+    def of(name: str, *more: object) -> str:
+        return reverse(name, args=[project.slug, *more])
+
+    empty = Project.objects.exclude(upload__isnull=False).order_by("pk").first()
+    assert empty is not None
+    report = Report.objects.filter(project=project).first()
+    assert report is not None
+    assert Screening.objects.filter(trace__project=project).exists()
+    return [
+        Scene("sign-in", reverse("sign-in"), is_public=True),
+        Scene("sign-in-link", reverse("sign-in-link", args=["x"]), is_public=True),
+        Scene("projects", reverse("projects")),
+        Scene("overview", of("overview")),
+        Scene("overview-empty", reverse("overview", args=[empty.slug])),
+        Scene("uploads", of("uploads")),
+        Scene("uploads-empty", reverse("uploads", args=[empty.slug])),
+        *_upload_scenes(project),
+        Scene("queue", of("queue")),
+        Scene("queue-filtered", of("queue") + "?agent=nobody&check=tool-drift"),
+        Scene("queue-empty", reverse("queue", args=[empty.slug])),
+        Scene("queue-decided", of("queue") + "?view=decided"),
+        *_signal_scenes(project),
+        Scene("traces", of("traces")),
+        Scene("traces-empty", reverse("traces", args=[empty.slug])),
+        *_trace_scenes(project),
+        Scene("reports", of("reports")),
+        Scene("report", of("report", report.pk)),
+        Scene("settings", of("project-settings")),
+        Scene("checks", reverse("checks")),
+        Scene("check", reverse("check", args=[CHECKS[0].slug])),
+        Scene("formats", reverse("formats")),
+        Scene("account", reverse("account")),
+        Scene("not-found", reverse("overview", args=["no-such-project"])),
+    ]
