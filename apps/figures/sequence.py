@@ -126,7 +126,7 @@ def _number(value: float | None) -> str:
         return NOT_REPORTED
     if float(value).is_integer():
         return f"{int(value):,}".replace(",", "\u202f")
-    return f"{value:.3f}"
+    return f"{value:.3f}".rstrip("0").rstrip(".")
 
 
 def _layout(series: Series, top: float) -> dict[str, Any]:

@@ -13,7 +13,14 @@ from collections.abc import Callable
 from datetime import datetime
 
 from django.conf import settings
-from django.db import DatabaseError, transaction
+from django.db import (
+    DatabaseError,
+    DataError,
+    IntegrityError,
+    InterfaceError,
+    ProgrammingError,
+    transaction,
+)
 
 from apps.engine.format import (
     Format,
@@ -53,6 +60,9 @@ logger = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
 
+# What the database refuses today it refuses again in the next attempt.
+_FAULTS_OF_CONTENT = (DataError, IntegrityError, ProgrammingError)
+
 
 def read_upload(*, upload_id: int, clock: Clock) -> bool:
     """Read one upload if it is free; whether this call did.
@@ -63,18 +73,25 @@ def read_upload(*, upload_id: int, clock: Clock) -> bool:
     claim = claim_upload(upload_id=upload_id, lease_seconds=settings.LEASE_SECONDS)
     if claim is None:
         return False
-    reading = _Reading(claim, clock)
+    try:
+        _read_or_say_why_not(_Reading(claim, clock))
+    except LostClaim:
+        return False
+    return True
+
+
+def _read_or_say_why_not(reading: _Reading) -> None:
     try:
         reading.run()
     except LostClaim:
-        return False
-    except (DatabaseError, OSError):
+        raise
+    except _FAULTS_OF_CONTENT as error:
+        reading.end_broken(error)
+    except (DatabaseError, InterfaceError, OSError):
         # The machine failed, not the file: the lease ends and another attempt begins.
         raise
-    except Exception as error:
-        logger.exception("The reader broke on upload %s", upload_id)
+    except Exception as error:  # noqa: BLE001
         reading.end_broken(error)
-    return True
 
 
 class _Reading:
@@ -117,6 +134,9 @@ class _Reading:
 
     def end_broken(self, error: Exception) -> None:
         """End with a sentence for what no reader should do: break on its input."""
+        logger.error(
+            "The reader broke on upload %s", self.claim.upload_id, exc_info=error
+        )
         self._end(
             f"Evalsite's reader broke on this file ({type(error).__name__}). That is "
             "our fault; the bytes are kept, so it can be read again by a later version."
@@ -184,6 +204,18 @@ class _Reading:
         batch, self.batch = self.batch, Batch()
         if not batch.traces and batch.progress is None:
             return
+        try:
+            self._store(batch)
+        except IntegrityError:
+            # Another worker has just written a trace with the same id; now it shows.
+            batch.rejected.clear()
+            self._store(batch)
+        self.traces += len(batch.traces)
+        for item in batch.rejected:
+            self.receipt.reject(item)
+        self.renewed_at = time.monotonic()
+
+    def _store(self, batch: Batch) -> None:
         with transaction.atomic():
             stored = store_batch(claim=self.claim, batch=batch)
             queued = screen_traces(project_id=self.claim.project_id, traces=stored)
@@ -191,7 +223,3 @@ class _Reading:
                 project_id=self.claim.project_id, queued=queued, now=self.clock()
             )
             add_signal_counts(claim=self.claim, per_trace=per_trace)
-        self.traces += len(batch.traces)
-        for item in batch.rejected:
-            self.receipt.reject(item)
-        self.renewed_at = time.monotonic()

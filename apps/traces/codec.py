@@ -76,7 +76,7 @@ class StoredBody(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     body: Body | None = None
-    name: str | None | msgspec.UnsetType = msgspec.UNSET
+    name: str | msgspec.UnsetType | None = msgspec.UNSET
     error_message: str | None = None
     native_kind: str | None = None
     finish_raw: str | None = None

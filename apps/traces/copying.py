@@ -79,10 +79,13 @@ class StoredTrace(msgspec.Struct, frozen=True):
 
 
 def copy_rows(table: str, columns: Columns, rows: Iterator[tuple[Any, ...]]) -> None:
-    """COPY `rows` into `table`; each row has a value for each column, in order."""
+    """COPY `rows` into `table`; each row has a value for each column, in order.
+
+    Raises Django's database errors, like every other statement.
+    """
     names = ", ".join(f'"{name}"' for name, _ in columns)
     statement = f"COPY {table} ({names}) FROM STDIN (FORMAT BINARY)"
-    with connection.cursor() as cursor:
+    with connection.cursor() as cursor, connection.wrap_database_errors:
         set_json_dumps(msgspec.json.encode, cursor.cursor)
         with cursor.copy(statement) as copy:
             copy.set_types([kind for _, kind in columns])

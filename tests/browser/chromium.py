@@ -19,6 +19,7 @@ FLAGS = [
     "--no-sandbox",
     "--disable-dev-shm-usage",
     "--disable-gpu",
+    "--hide-scrollbars",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-default-apps",

@@ -154,7 +154,7 @@ def test_it_reads_the_reward_as_the_outcome_and_never_prose(reward, kind, score)
     }
     [trace] = traces_of(as_json([result]))
     assert (trace.outcome.kind, trace.outcome.score) == (kind, score)
-    assert (trace.task, trace.trial, trace.name) == ("task 7", 2, "task 7, trial 2")
+    assert (trace.task, trace.trial, trace.name) == ("task 7", 2, "task 7")
 
 
 @pytest.mark.parametrize(

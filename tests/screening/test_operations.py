@@ -159,26 +159,26 @@ class TestTheAirlineFile:
         path = shared_data / "tau_bench_results/gpt-4o-airline.json"
         return upload_bytes(project, path.read_bytes(), name=path.name)
 
-    def test_its_figures(self, project, airline):
+    def test_its_figures_are_the_published_ones(self, project, airline):
         assert (airline.trace_count, airline.usage_known) == (200, 0)
         by = {entry.slug: entry for entry in counts_per_check(project)}
-        drift = by["tool-drift"]
+        drift, decay = by["tool-drift"], by["output-decay"]
         assert (drift.applicable, drift.not_applicable) == (61, 139)
-        reasons = drift.reasons
-        collapse = sum(n for (a, r), n in reasons.items() if r.startswith("collapse"))
-        kinds = self.kinds(project)
         assert drift.expected == pytest.approx(19.3, abs=0.05)
-        assert (kinds["collapse"], kinds["hard"], kinds["broaden"]) == (22, 10, 12)
-        assert collapse in {0, 22}
-        decay = by["output-decay"]
+        hard = drift.reasons[Answer.SIGNAL, "hard_collapse"]
+        soft = drift.reasons[Answer.SIGNAL, "collapse"]
+        assert (drift.signals, hard + soft, hard) == (22, 22, 10)
+        assert drift.reasons[Answer.QUIET, "broadened"] == 12
         assert (decay.signals, decay.quiet, decay.not_applicable) == (0, 0, 200)
         assert decay.expected is None
-        outcomes = Trace.objects.values_list("outcome", flat=True)
-        assert (list(outcomes).count("pass"), list(outcomes).count("fail")) == (84, 116)
+        outcomes = list(Trace.objects.values_list("outcome", flat=True))
+        assert (outcomes.count("pass"), outcomes.count("fail")) == (84, 116)
 
-    def kinds(self, project):
-        rows = Screening.objects.filter(check_slug="tool-drift").exclude(
-            answer=Answer.NOT_APPLICABLE
+    def test_only_its_rare_collapses_are_queued(self, project, airline):
+        rows = Screening.objects.filter(answer=Answer.SIGNAL, check_slug="tool-drift")
+        queued = [row for row in rows if row.level == Level.REVIEW_SIGNAL]
+        assert {row.pk for row in queued} == set(
+            Signal.objects.values_list("screening_id", flat=True)
         )
-        print({(r.answer, r.reason_code) for r in rows}, rows[0].evidence["facts"])
-        return {}
+        assert all((row.chance <= 0.05) == (row in queued) for row in rows)
+        assert airline.signal_count == len(queued) == 4

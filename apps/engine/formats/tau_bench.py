@@ -84,7 +84,7 @@ def trace_of(result: Any) -> Trace:
     task = f"task {clip(result['task_id'], LABEL - 5, remarks) or '(unnamed)'}"
     trial = whole_number(result.get("trial"))
     return Trace(
-        name=task if trial is None else f"{task}, trial {trial}",
+        name=task,
         steps=steps,
         invocations=invocations,
         order=OrderSource.FILE,
