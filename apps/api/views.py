@@ -46,7 +46,7 @@ def _whole(request: Request, name: str) -> int | None:
     value = request.query_params.get(name, "")
     if not value:
         return None
-    if not value.isdigit() or len(value) > 18:
+    if not value.isdecimal() or len(value) > 18:
         raise ValidationError({name: "This is a whole number."})
     return int(value)
 

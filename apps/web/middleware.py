@@ -36,7 +36,7 @@ class RefuseOversizedUploads:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         declared = request.META.get("CONTENT_LENGTH") or "0"
         limit = settings.MAX_UPLOAD_BYTES
-        if declared.isdigit() and int(declared) > limit + FORM_OVERHEAD:
+        if declared.isdecimal() and int(declared) > limit + FORM_OVERHEAD:
             return refusal(request, status=413, sentence=too_large_sentence(limit))
         return self.get_response(request)
 

@@ -116,6 +116,9 @@ def _has_ids(head: bytes, start: int, end: int) -> bool:
     return sizes.get(1) == _TRACE_ID_BYTES and sizes.get(2) == _SPAN_ID_BYTES
 
 
+_PIECE = 1024 * 1024
+
+
 def top_level_messages(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """Yield (byte offset, payload) of each top-level field 1 of a protobuf stream.
 
@@ -127,7 +130,7 @@ def top_level_messages(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
         tag, length, offset = _header(stream, offset)
         if tag is None:
             return
-        payload = stream.read(length)
+        payload = _read(stream, length)
         if len(payload) < length:
             raise BadWire(
                 offset, f"a message of {length} bytes ends after {len(payload)}"
@@ -135,6 +138,19 @@ def top_level_messages(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
         if tag == RESOURCE_SPANS_TAG:
             yield offset, payload
         offset += length
+
+
+def _read(stream: BinaryIO, length: int) -> bytes:
+    """Up to `length` bytes, in pieces: a false length must not be allocated at once."""
+    parts: list[bytes] = []
+    left = length
+    while left:
+        part = stream.read(min(left, _PIECE))
+        if not part:
+            break
+        parts.append(part)
+        left -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _header(stream: BinaryIO, offset: int) -> tuple[int | None, int, int]:

@@ -42,7 +42,7 @@ SORT_LABELS = {
 
 
 def _whole(value: str) -> int | None:
-    return int(value) if value.isdigit() and len(value) < 19 else None
+    return int(value) if value.isdecimal() and len(value) < 19 else None
 
 
 def filter_from(query: Mapping[str, str]) -> QueueFilter:
@@ -162,10 +162,11 @@ def by_chance(checked: list[CheckCounts]) -> list[str]:
     """For each check with a null model: what fired beside what chance alone gives."""
     labels = {check.slug: check.label for check in CHECKS}
     return [
-        f"{labels.get(entry.slug, entry.slug)}: "
-        f"{_times(entry.signals, 'signal', 'signals')} from "
-        f"{number_in_words(entry.applicable)} applicable; "
-        f"chance alone would give about {expected_in_words(entry.expected)}"
+        f"{labels.get(entry.slug, entry.slug)}: fired on "
+        f"{number_in_words(entry.signals)} of "
+        f"{number_in_words(entry.applicable)} applicable sequences, chance alone "
+        f"would give about {expected_in_words(entry.expected)}; "
+        f"{number_in_words(entry.queued)} queued for a look"
         for entry in checked
         if entry.expected is not None
     ]

@@ -154,10 +154,9 @@ def _by_chance(place: Place, signal: Signal) -> str:
     for entry in counts_per_check(place.project):
         if entry.slug == signal.check_slug and entry.expected is not None:
             return (
-                f"{number_in_words(entry.applicable)} sequences of this project were "
-                f"screened; chance alone would give about "
-                f"{expected_in_words(entry.expected)} such signals, "
-                f"{number_in_words(entry.signals)} were seen."
+                f"In this project the check fired on {number_in_words(entry.signals)} "
+                f"of {number_in_words(entry.applicable)} applicable sequences; chance "
+                f"alone would give about {expected_in_words(entry.expected)}."
             )
     return ""
 

@@ -83,7 +83,7 @@ def _answers(trace: Trace) -> list[AnswerRow]:
 def _first_of(query: Mapping[str, str], step_count: int) -> int:
     """The first step of the window: `from` or the window that holds `step` (from 1)."""
     value = query.get("from", query.get("step", "1"))
-    asked = int(value) - 1 if value.isdigit() and len(value) < 10 else 0
+    asked = int(value) - 1 if value.isdecimal() and len(value) < 10 else 0
     return max(0, min(asked, max(0, step_count - 1)) // WINDOW * WINDOW)
 
 
@@ -118,7 +118,7 @@ def trace_page(place: Place, trace: Trace, query: Mapping[str, str]) -> TracePag
     evidence = {
         step: ""
         for row in answers
-        if row.screening.answer == "signal"
+        if row.signal_id is not None
         for step in row.screening.evidence.get("steps") or []
     }
     timed = trace.start_ns is not None and trace.end_ns is not None

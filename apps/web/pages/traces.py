@@ -53,7 +53,7 @@ class TracesPage(msgspec.Struct, frozen=True):
 
 
 def _whole(value: str) -> int | None:
-    return int(value) if value.isdigit() and len(value) < 19 else None
+    return int(value) if value.isdecimal() and len(value) < 19 else None
 
 
 def filter_from(query: Mapping[str, str]) -> TraceFilter:

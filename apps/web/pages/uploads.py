@@ -120,7 +120,7 @@ def upload_row(upload: Upload) -> UploadRow:
 
 def uploads_page(place: Place, *, before: str) -> UploadsPage:
     """One page of uploads, newest first."""
-    edge = int(before) if before.isdigit() and len(before) < 19 else None
+    edge = int(before) if before.isdecimal() and len(before) < 19 else None
     rows = list(uploads_of(place.project, before=edge)[: PAGE_SIZE + 1])
     shown = rows[:PAGE_SIZE]
     return UploadsPage(

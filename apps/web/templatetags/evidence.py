@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.engine.formats import FORMATS
+from apps.traces.models import Trace
 from apps.traces.storage import size_in_words
 from apps.web.pages.steps import as_text as text_of
 from apps.web.words import (
@@ -110,6 +111,15 @@ def duration(value: int | None) -> str:
 def step_number(value: int | None) -> str:
     """A step's place for people: steps count from 1."""
     return "" if value is None else str(value + 1)
+
+
+@register.filter
+def trace_label(trace: Trace) -> str:
+    """A trace's name with its trial, unless the name itself ends with it."""
+    trial = "" if trace.trial is None else f"trial {trace.trial}"
+    if not trial or trace.name.endswith(trial):
+        return trace.name
+    return f"{trace.name}, {trial}"
 
 
 @register.filter

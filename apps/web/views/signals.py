@@ -92,17 +92,23 @@ def heartbeat(request: HttpRequest, place: Place, signal_id: int) -> HttpRespons
     return JsonResponse(_lease(held.version, until))
 
 
+def _typed(request: HttpRequest) -> dict[str, str]:
+    """What stands in the form, in lengths and characters that can be kept and shown."""
+    return {
+        name: request.POST.get(name, "").replace("\x00", "")[:10_000]
+        for name in DRAFT_FIELDS
+    }
+
+
 @require_POST
 @in_project(Permission.REVIEW)
 def draft(request: HttpRequest, place: Place, signal_id: int) -> HttpResponse:
     """Keep what the reviewer has typed so far."""
     place.signal(signal_id)
-    fields = {
-        name: request.POST.get(name, "").replace("\x00", "")[:10_000]
-        for name in DRAFT_FIELDS
-    }
     now = timezone.now()
-    review.save_draft(signal_id=signal_id, user=place.user, fields=fields, now=now)
+    review.save_draft(
+        signal_id=signal_id, user=place.user, fields=_typed(request), now=now
+    )
     return JsonResponse({"saved_at": now.isoformat()})
 
 
@@ -126,9 +132,11 @@ def decide(request: HttpRequest, place: Place, signal_id: int) -> HttpResponse:
     except NotPossibleNow as error:
         return _say_again(request, place, signal_id, str(error))
     except review.Conflict as error:
-        fields = {name: request.POST.get(name, "") for name in DRAFT_FIELDS}
         review.save_draft(
-            signal_id=signal_id, user=place.user, fields=fields, now=timezone.now()
+            signal_id=signal_id,
+            user=place.user,
+            fields=_typed(request),
+            now=timezone.now(),
         )
         return _say_again(request, place, signal_id, str(error), status=409)
     messages.success(request, "Decided. Undo with u.", extra_tags="undo")
@@ -155,7 +163,7 @@ def _say_again(
         place,
         place.signal(signal_id),
         filter_from(request.POST),
-        typed={name: request.POST.get(name, "") for name in DRAFT_FIELDS},
+        typed=_typed(request),
     )
     return render(
         request, "web/signal.html", {"page": page, "refused": sentence}, status=status
