@@ -30,7 +30,7 @@ class Signal(models.Model):
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE)
     check_slug = models.CharField(max_length=40)
     check_version = models.IntegerField()
-    agent = models.CharField(max_length=200, blank=True)
+    agent = models.CharField(max_length=300, blank=True)
     chance = models.FloatField()
     effect = models.FloatField(default=0.0)
     length = models.IntegerField(default=0)
@@ -127,7 +127,7 @@ class HistoryEntry(models.Model):
     failure_kind = models.CharField(
         max_length=10, choices=FailureKind.choices, blank=True
     )
-    where_agent = models.CharField(max_length=200, blank=True)
+    where_agent = models.CharField(max_length=300, blank=True)
     where_step = models.IntegerField(null=True)
     evidence_hash = models.CharField(max_length=64)
     submission = models.UUIDField(null=True)

@@ -32,7 +32,7 @@ class Screening(models.Model):
     level = models.CharField(max_length=13, choices=[(v.value, v.value) for v in Level])
     reason_code = models.CharField(max_length=40)
     headline = models.TextField()
-    agent = models.CharField(max_length=200, null=True)
+    agent = models.CharField(max_length=300, null=True)
     chance = models.FloatField(null=True)
     chance_of_signal = models.FloatField(null=True)
     input_hash = models.CharField(max_length=64)

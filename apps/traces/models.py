@@ -212,7 +212,7 @@ class AgentInvocation(models.Model):
     pk = models.CompositePrimaryKey("trace_id", "number")
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE)
     number = models.IntegerField()
-    agent = models.CharField(max_length=200, null=True)
+    agent = models.CharField(max_length=300, null=True)
     parent = models.IntegerField(null=True)
     via = models.CharField(max_length=8, choices=[(v.value, v.value) for v in Via])
     start_ns = models.BigIntegerField(null=True)

@@ -75,7 +75,7 @@ class DecisionForm(forms.Form):
     failure_kind = forms.ChoiceField(
         choices=[("", "Not said"), *FailureKind.choices], required=False
     )
-    where_agent = forms.CharField(max_length=200, required=False)
+    where_agent = forms.CharField(max_length=300, required=False)
     where_step = forms.IntegerField(
         min_value=1, max_value=2**31 - 1, required=False, label="Step"
     )
@@ -111,5 +111,6 @@ def first_error(form: forms.Form) -> str:
     """The first thing that is wrong with a form, as one sentence."""
     for field, errors in form.errors.items():
         label = form.fields[field].label or field if field in form.fields else ""
-        return f"{label or field}: {errors[0]}".replace("_", " ").capitalize()
+        sentence = f"{label or field}: {errors[0]}".replace("_", " ").capitalize()
+        return sentence.replace("\x00", "\ufffd")
     return ""

@@ -6,8 +6,7 @@ import gzip
 import json
 from typing import Any
 
-from apps.engine.trace import AgentInvocation, Body, Outcome, OutcomeKind, Step, Trace
-from tests.factories import CHAT, chat_bytes, decay_trace, model_call, tool_call
+from tests.factories import CHAT, chat_bytes
 
 HTML = '"><script>alert(1)</script><img src=x onerror=alert(2)>{{7*7}}{% now "Y" %}'
 TEXTS = {
@@ -42,7 +41,6 @@ def everywhere(text: str) -> bytes:
         "native_kind": text,
         "finish": text,
         "name": text,
-        "response_id": text,
         "conversation": text,
     }
     tool = {
@@ -55,7 +53,11 @@ def everywhere(text: str) -> bytes:
         "error": {"type": text, "message": text},
     }
     steps = [
-        {**step, "usage": {"output": output, "source": text}}
+        {
+            **step,
+            "usage": {"output": output, "source": text},
+            "response_id": f"{output} {text}",
+        }
         for output in (100, 90, 80, 70, 60)
     ]
     record = {
@@ -73,20 +75,6 @@ def everywhere(text: str) -> bytes:
         "steps": [*steps, tool, {"kind": "user_message", "output": text}],
     }
     return json.dumps(record).encode() + b"\n"
-
-
-def many_calls(text: str) -> Trace:
-    """A trace whose names are `text`, made without a file."""
-    return Trace(
-        name=text,
-        steps=(model_call(0, 5, response_id=text), tool_call(1, text)),
-        invocations=(AgentInvocation(number=0, agent=text),),
-        outcome=Outcome(kind=OutcomeKind.PASS, label=text),
-    )
-
-
-def step_with(text: str) -> Step:
-    return Step(seq=0, kind="other", body=Body(output=text))
 
 
 GOOD = chat_bytes(CHAT)
@@ -136,4 +124,3 @@ FILES: dict[str, tuple[bytes, bool]] = {
     "empty list": (b"[]", False),
     "nothing but null": (b"null", False),
 }
-TRACES = [decay_trace(100, 90, 80, 70, 60, name=HTML)]

@@ -55,7 +55,7 @@ def filter_from(query: Mapping[str, str]) -> QueueFilter:
     return QueueFilter(
         view=one_of("view", {key for key, _ in VIEWS}, "open"),
         check=one_of("check", {check.slug for check in CHECKS}, ""),
-        agent=query.get("agent", "").replace("\x00", "")[:200],
+        agent=query.get("agent", "").replace("\x00", "")[:300],
         outcome=one_of("outcome", {kind.value for kind in OutcomeKind}, ""),
         usage=one_of("usage", {"missing", "complete"}, ""),
         upload=_whole(query.get("upload", "")),

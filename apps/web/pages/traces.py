@@ -60,7 +60,7 @@ def filter_from(query: Mapping[str, str]) -> TraceFilter:
     """The filter that a URL asks for; what it does not know it ignores."""
 
     def text(name: str) -> str:
-        return query.get(name, "").replace("\x00", "")[:200]
+        return query.get(name, "").replace("\x00", "")[:300]
 
     def one_of(name: str, allowed: set[str], default: str = "") -> str:
         value = query.get(name, default)
