@@ -29,9 +29,15 @@ task_serializer = "json"
 accept_content = ["json"]
 task_publish_retry = False
 beat_schedule = {
-    "resume-stuck": {"task": "pipeline.resume_stuck", "schedule": 5.0},
+    "resume-stuck": {
+        "task": "pipeline.resume_stuck",
+        "schedule": 5.0,
+        # A busy worker finds one of these waiting, not an hour's worth.
+        "options": {"expires": 5},
+    },
     "release-expired-claims": {
         "task": "pipeline.release_expired_claims",
         "schedule": 30.0,
+        "options": {"expires": 30},
     },
 }

@@ -16,12 +16,11 @@ from kombu.exceptions import OperationalError
 from apps.accounts.models import Project, User
 from apps.engine.formats import by_slug
 from apps.pipeline.tasks import parse_upload
-from apps.review.models import HistoryEntry
-from apps.review.transitions import Act
+from apps.review.operations import lock_undecided
 from apps.traces.models import Upload
 from apps.traces.operations import create_upload, reread_upload
 from apps.traces.storage import ReceivedFile
-from apps.traces.transitions import NotPossibleNow
+from apps.traces.transitions import NotPossibleNow, UploadState
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +39,7 @@ def submit_upload(
 ) -> tuple[Upload, bool]:
     """Keep an upload and wake a worker; the same bytes are the same upload.
 
+    Bytes that could not be read are read again when another format is asked for.
     Returns the upload and whether it is new. Raises `EmptyUpload` for zero bytes and
     `KeyError` for an unknown format.
     """
@@ -57,6 +57,8 @@ def submit_upload(
     )
     if is_new:
         wake(upload_id=upload.pk)
+    elif format_override and upload.state == UploadState.FAILED:
+        read_again(upload=upload, format_override=format_override)
     return upload, is_new
 
 
@@ -68,16 +70,14 @@ def read_again(*, upload: Upload, format_override: str) -> None:
     """
     if format_override:
         by_slug(format_override)
-    decided = HistoryEntry.objects.filter(
-        signal__trace__upload=upload, act=Act.DECIDED.value
-    ).exists()
-    if decided:
-        raise NotPossibleNow(
-            "Reviewers have decided signals of this upload. Reading it again would "
-            "lose their decisions, so it stays as it is."
-        )
-    reread_upload(upload=upload, format_override=format_override)
-    wake(upload_id=upload.pk)
+    with transaction.atomic():
+        if not lock_undecided(upload_id=upload.pk):
+            raise NotPossibleNow(
+                "Reviewers have decided signals of this upload. Reading it again would "
+                "lose their decisions, so it stays as it is."
+            )
+        reread_upload(upload=upload, format_override=format_override)
+        wake(upload_id=upload.pk)
 
 
 def wake(*, upload_id: int) -> None:

@@ -8,8 +8,8 @@ from there.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 
 from django.conf import settings
@@ -38,7 +38,7 @@ from apps.engine.formats import (
     why_unknown,
 )
 from apps.engine.trace import Trace
-from apps.review.operations import open_signals
+from apps.review.operations import lock_undecided, open_signals
 from apps.screening.operations import screen_traces
 from apps.traces.batches import Batch, Receipt
 from apps.traces.operations import (
@@ -50,7 +50,6 @@ from apps.traces.operations import (
     fail_upload,
     finish_upload,
     name_reader,
-    renew_claim,
     store_batch,
     stored_ordinals,
 )
@@ -59,22 +58,29 @@ from apps.traces.storage import open_raw
 logger = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
+KeepAlive = Callable[[Claim], AbstractContextManager[object]]
+
+BATCH_BYTES = 16 * 1024 * 1024
 
 # What the database refuses today it refuses again in the next attempt.
 _FAULTS_OF_CONTENT = (DataError, IntegrityError, ProgrammingError)
 
 
-def read_upload(*, upload_id: int, clock: Clock) -> bool:
+def read_upload(
+    *, upload_id: int, clock: Clock, keep_alive: KeepAlive = nullcontext
+) -> bool:
     """Read one upload if it is free; whether this call did.
 
     Safe to run any number of times and in parallel: the claim decides who reads, and
-    what an earlier attempt stored is not stored again.
+    what an earlier attempt stored is not stored again. `keep_alive` renews the claim
+    while one long record is being parsed; each batch renews it too.
     """
     claim = claim_upload(upload_id=upload_id, lease_seconds=settings.LEASE_SECONDS)
     if claim is None:
         return False
     try:
-        _read_or_say_why_not(_Reading(claim, clock))
+        with keep_alive(claim):
+            _read_or_say_why_not(_Reading(claim, clock))
     except LostClaim:
         return False
     return True
@@ -91,6 +97,7 @@ def _read_or_say_why_not(reading: _Reading) -> None:
         # The machine failed, not the file: the lease ends and another attempt begins.
         raise
     except Exception as error:  # noqa: BLE001
+        reading.keep_what_was_read()
         reading.end_broken(error)
 
 
@@ -104,7 +111,7 @@ class _Reading:
         self.batch = Batch()
         self.stored_before = stored_ordinals(claim)
         self.traces = len(self.stored_before)
-        self.renewed_at = time.monotonic()
+        self.bytes_written = 0
 
     def run(self) -> None:
         """Read to the end: finished with a receipt, or failed with a sentence."""
@@ -117,9 +124,7 @@ class _Reading:
                 )
                 self._read(source)
         except TooLarge as error:
-            # A bomb: what it held so far is no trace that anyone meant to send.
-            discard_traces(claim=self.claim)
-            self.traces = 0
+            self._discard()
             self._end(str(error))
             return
         except UnreadableTrace as error:
@@ -132,6 +137,13 @@ class _Reading:
         self._write()
         self._end("")
 
+    def keep_what_was_read(self) -> None:
+        """Write the traces before the one that broke the reader."""
+        try:
+            self._write()
+        except _FAULTS_OF_CONTENT:
+            logger.exception("Not written: upload %s", self.claim.upload_id)
+
     def end_broken(self, error: Exception) -> None:
         """End with a sentence for what no reader should do: break on its input."""
         logger.error(
@@ -141,6 +153,16 @@ class _Reading:
             f"Evalsite's reader broke on this file ({type(error).__name__}). That is "
             "our fault; the bytes are kept, so it can be read again by a later version."
         )
+
+    def _discard(self) -> None:
+        """Drop what a bomb held so far: no trace that anyone meant to send.
+
+        What reviewers have decided meanwhile stays, with the rest of it.
+        """
+        with transaction.atomic():
+            if lock_undecided(upload_id=self.claim.upload_id):
+                discard_traces(claim=self.claim)
+                self.traces = 0
 
     def _end(self, failure: str) -> None:
         if not failure and not self.traces:
@@ -174,9 +196,8 @@ class _Reading:
                 ordinal += 1
             else:
                 self._take(item)
-            if self.batch.is_full:
+            if self.batch.is_full or self._has_read_much():
                 self._write()
-            self._renew_in_time()
 
     def _reader(self, source: Source) -> Format:
         if self.claim.format_override:
@@ -194,11 +215,13 @@ class _Reading:
         else:
             self.batch.progress = item
 
-    def _renew_in_time(self) -> None:
-        now = time.monotonic()
-        if now - self.renewed_at > self.claim.lease_seconds / 4:
-            renew_claim(self.claim)
-            self.renewed_at = now
+    def _has_read_much(self) -> bool:
+        """Whether a batch of few but heavy traces holds enough bytes to be written."""
+        progress = self.batch.progress
+        return (
+            progress is not None
+            and progress.bytes_read - self.bytes_written > BATCH_BYTES
+        )
 
     def _write(self) -> None:
         batch, self.batch = self.batch, Batch()
@@ -210,10 +233,11 @@ class _Reading:
             # Another worker has just written a trace with the same id; now it shows.
             batch.rejected.clear()
             self._store(batch)
-        self.traces += len(batch.traces)
+        self.traces += len(batch.traces) - len(batch.rejected)
         for item in batch.rejected:
             self.receipt.reject(item)
-        self.renewed_at = time.monotonic()
+        if batch.progress is not None:
+            self.bytes_written = batch.progress.bytes_read
 
     def _store(self, batch: Batch) -> None:
         with transaction.atomic():

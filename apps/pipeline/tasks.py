@@ -7,6 +7,7 @@ from typing import Any
 from celery import shared_task
 from django.utils import timezone
 
+from apps.pipeline.heartbeat import kept_alive
 from apps.pipeline.reading import read_upload
 from apps.pipeline.stuck import free_upload_ids
 from apps.review.operations import release_expired_claims
@@ -16,7 +17,7 @@ from apps.traces.operations import give_up_stuck_uploads
 @shared_task(name="pipeline.parse_upload")
 def parse_upload(*, upload_id: int, **_later: Any) -> None:
     """Read one upload, unless someone reads it already."""
-    read_upload(upload_id=upload_id, clock=timezone.now)
+    read_upload(upload_id=upload_id, clock=timezone.now, keep_alive=kept_alive)
 
 
 @shared_task(name="pipeline.resume_stuck")

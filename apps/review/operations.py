@@ -196,10 +196,15 @@ def _release(signal: Signal, *, act: Act, by: User | None) -> None:
 def claim_next(*, project: Project, user: User, where: QueueFilter) -> Signal | None:
     """Claim the first open signal of a view, skipping those others are taking.
 
+    In the view `mine` the next one is the first that the user holds already.
+
     One statement picks and locks (`FOR UPDATE SKIP LOCKED`), so two reviewers never
     get the same signal. None when nothing is open in this view.
     """
     release_expired_claims()
+    if where.view == "mine":
+        mine = queue_signals(project=project, where=where, user=user).first()
+        return claim(signal_id=mine.pk, user=user) if mine else None
     with transaction.atomic():
         signal = (
             queue_signals(project=project, where=where, state=SignalState.OPEN)
@@ -261,8 +266,8 @@ def decide(
     """Write a decision on a signal that is open or claimed by `user`.
 
     An open signal is claimed on the way. Raises `Conflict` (with who decided what)
-    when the version moved on or someone else has the claim, `NotPossibleNow` when the decision lacks something. The same
-    `submission` twice is one decision.
+    when it was decided since or someone else has the claim, `NotPossibleNow` when the
+    decision lacks something. The same `submission` twice is one decision.
     """
     check_is_complete(
         verdict=decision.verdict, reason=decision.reason, note=decision.note
@@ -278,6 +283,8 @@ def decide(
         if submission and _was_submitted(signal, submission):
             return signal
         _check_may_decide(signal, user, base_version)
+        if signal.state == SignalState.CLAIMED and signal.claimed_by_id != user.pk:
+            _release(signal, act=Act.EXPIRED, by=None)
         if signal.state == SignalState.OPEN:
             signal.claimed_by = user
             signal.claimed_until = _claim_until()
@@ -310,13 +317,35 @@ def _check_may_decide(signal: Signal, user: User, base_version: int) -> None:
             f"{who} has decided meanwhile: {Verdict(signal.verdict).label.lower()}. "
             "What you typed is kept as your draft."
         )
-    if signal.state == SignalState.CLAIMED and signal.claimed_by_id != user.pk:
+    is_others = signal.claimed_by_id != user.pk
+    if is_others and _lease_is_live(signal, _database_now()):
         raise Conflict(_who_has(signal) + " What you typed is kept as your draft.")
-    if signal.version != base_version:
+    if _has_moved_on(signal, base_version):
         raise Conflict(
             "This signal has changed since you opened it. Look at its history, then "
             "decide again; what you typed is kept as your draft."
         )
+
+
+def _has_moved_on(signal: Signal, base_version: int) -> bool:
+    """Whether more has happened since than claims that came and went."""
+    if signal.version == base_version:
+        return False
+    since = HistoryEntry.objects.filter(signal=signal, base_version__gte=base_version)
+    claims = [Act.CLAIMED.value, Act.EXPIRED.value, Act.RELEASED.value]
+    return since.exclude(act__in=claims).exists()
+
+
+def lock_undecided(*, upload_id: int) -> bool:
+    """Whether nobody has ever decided a signal of this upload; locks its signals.
+
+    Until the caller's transaction ends nobody can decide one, so what it takes away
+    cannot hold a decision.
+    """
+    signals = Signal.objects.select_for_update().filter(trace__upload_id=upload_id)
+    locked = list(signals.order_by("pk").values_list("pk", flat=True))
+    decided = HistoryEntry.objects.filter(signal_id__in=locked, act=Act.DECIDED.value)
+    return not decided.exists()
 
 
 def undo(*, signal_id: int, user: User, base_version: int) -> Signal:

@@ -11,6 +11,7 @@ from apps.engine.trace import Trace as EngineTrace
 
 MAX_REJECTED_KEPT = 100
 COPY_BATCH_STEPS = 4_000
+COPY_BATCH_TRACES = 1_000
 
 
 class Batch(msgspec.Struct):
@@ -18,7 +19,6 @@ class Batch(msgspec.Struct):
 
     traces: list[tuple[int, EngineTrace]] = []
     rejected: list[Rejected] = []
-    notes: list[Note] = []
     progress: Progress | None = None
     steps: int = 0
 
@@ -30,7 +30,7 @@ class Batch(msgspec.Struct):
     @property
     def is_full(self) -> bool:
         """Whether it is time to write."""
-        return self.steps >= COPY_BATCH_STEPS or len(self.rejected) >= 1_000
+        return self.steps >= COPY_BATCH_STEPS or len(self.traces) >= COPY_BATCH_TRACES
 
 
 class Receipt(msgspec.Struct):

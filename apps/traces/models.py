@@ -37,7 +37,8 @@ class Upload(models.Model):
     """One received file. Its bytes lie in the store under their SHA-256, unchanged.
 
     The counters are written with each batch, so they are the progress while reading
-    and the receipt afterwards. `attempt` is the fencing number of whoever reads.
+    and the receipt afterwards. `attempt` is the fencing number of whoever reads and
+    only ever grows; `tries` counts attempts in a row that stored nothing.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
@@ -58,6 +59,7 @@ class Upload(models.Model):
     reader_version = models.IntegerField(null=True)
 
     attempt = models.IntegerField(default=0)
+    tries = models.IntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
     failure = models.TextField(blank=True)
 

@@ -23,7 +23,7 @@ from apps.traces.copying import NewTrace, StoredTrace, copy_traces
 from apps.traces.models import RejectedRecord, Task, Trace, Upload
 from apps.traces.storage import ReceivedFile, take_over
 from apps.traces.transitions import (
-    MAX_ATTEMPTS,
+    MAX_TRIES,
     UploadState,
     check_can_follow,
 )
@@ -88,18 +88,17 @@ def create_upload(
 def claim_upload(*, upload_id: int, lease_seconds: int) -> Claim | None:
     """Claim an upload for reading by one conditional update; None if it is not free.
 
-    Free means received, or reading with an expired lease. After three attempts it is
-    not claimed again (`give_up_stuck_uploads` fails it).
+    Free means received, or reading with an expired lease. After three attempts in a row
+    that stored nothing it is not claimed again (`give_up_stuck_uploads` fails it).
     """
     lease = Now() + timedelta(seconds=lease_seconds)
     free = Q(state=UploadState.RECEIVED.value) | Q(
         state=UploadState.READING.value, lease_until__lt=Now()
     )
-    claimed = Upload.objects.filter(
-        free, pk=upload_id, attempt__lt=MAX_ATTEMPTS
-    ).update(
+    claimed = Upload.objects.filter(free, pk=upload_id, tries__lt=MAX_TRIES).update(
         state=UploadState.READING.value,
         attempt=F("attempt") + 1,
+        tries=F("tries") + 1,
         lease_until=lease,
         duplicate_count=0,
     )
@@ -242,6 +241,9 @@ def store_batch(*, claim: Claim, batch: Batch) -> list[StoredTrace]:
     stored = copy_traces(upload=upload, new=new, task_ids=tasks) if new else []
     _count(upload, new)
     upload.duplicate_count += here
+    if stored:
+        # Whatever ended the attempts before, the file lets itself be read.
+        upload.tries = 0
     _note_progress(upload, batch.progress)
     upload.lease_until = Now() + timedelta(seconds=claim.lease_seconds)
     upload.save()
@@ -325,17 +327,17 @@ def discard_traces(*, claim: Claim) -> None:
 
 
 def give_up_stuck_uploads() -> int:
-    """Fail what was claimed three times and never finished; returns how many."""
+    """Fail what was claimed three times and stored nothing; returns how many."""
     return Upload.objects.filter(
         state=UploadState.READING.value,
         lease_until__lt=Now(),
-        attempt__gte=MAX_ATTEMPTS,
+        tries__gte=MAX_TRIES,
     ).update(
         state=UploadState.FAILED.value,
         finished_at=Now(),
         lease_until=None,
         failure=(
-            f"Reading this file ended the worker {MAX_ATTEMPTS} times. Its bytes are "
+            f"Reading this file ended the worker {MAX_TRIES} times. Its bytes are "
             "kept; traces that were read before are kept too. Read it again, or split it."
         ),
     )
@@ -368,6 +370,7 @@ def reread_upload(*, upload: Upload, format_override: str) -> None:
             created_by=held.created_by,
             created_at=held.created_at,
             state=UploadState.RECEIVED.value,
+            attempt=held.attempt,
             format_override=format_override,
         )
         fresh.save(force_update=True)

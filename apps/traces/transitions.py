@@ -25,7 +25,7 @@ NEXT: dict[UploadState, tuple[UploadState, ...]] = {
     UploadState.FAILED: (UploadState.RECEIVED,),
 }
 
-MAX_ATTEMPTS = 3
+MAX_TRIES = 3
 
 
 class NotPossibleNow(Exception):

@@ -19,9 +19,7 @@ NEW = "another staple 9142"
 
 def sign_in(name: str, password: str, **more: str) -> Client:
     client = Client()
-    client.post(
-        reverse("sign-in"), {"username": name, "password": password, **more}
-    )
+    client.post(reverse("sign-in"), {"username": name, "password": password, **more})
     return client
 
 
@@ -79,6 +77,7 @@ class TestALink:
         assert not is_in(stolen)
 
 
+@pytest.mark.usefixtures("owner")
 class TestAPassword:
     """Set once signed in; ends every other session."""
 
@@ -96,7 +95,7 @@ class TestAPassword:
         assert is_in(sign_in("olga", NEW))
         assert not is_in(sign_in("olga", PASSWORD))
 
-    def test_other_sessions_end_with_it(self, owner):
+    def test_other_sessions_end_with_it(self):
         here, there = sign_in("olga", PASSWORD), sign_in("olga", PASSWORD)
         assert is_in(there)
         self.change(here, NEW, NEW)
@@ -113,23 +112,24 @@ class TestAPassword:
             ("a\x00" + NEW, "a\x00" + NEW, "ull characters"),
         ],
     )
-    def test_a_poor_one_is_refused_in_words(self, owner, first, second, words):
+    def test_a_poor_one_is_refused_in_words(self, first, second, words):
         client = sign_in("olga", PASSWORD)
         answer = self.change(client, first, second)
         assert answer.status_code == 422
         assert words in answer.content.decode()
         assert is_in(sign_in("olga", PASSWORD))
 
-    def test_one_of_a_hundred_thousand_characters_is_no_failure(self, owner):
+    def test_one_of_a_hundred_thousand_characters_is_no_failure(self):
         client = sign_in("olga", PASSWORD)
         long = "long" * 25_000
         assert self.change(client, long, long).status_code in {302, 422}
 
 
+@pytest.mark.usefixtures("owner")
 class TestASession:
     """Dead at the next request once its reason is gone."""
 
-    def test_it_ends_at_sign_out_even_for_a_copied_cookie(self, owner):
+    def test_it_ends_at_sign_out_even_for_a_copied_cookie(self):
         client = sign_in("olga", PASSWORD)
         copied = Client()
         copied.cookies["sessionid"] = client.cookies["sessionid"].value
@@ -138,7 +138,7 @@ class TestASession:
         assert not is_in(client)
         assert not is_in(copied)
 
-    def test_signing_out_takes_a_post(self, owner):
+    def test_signing_out_takes_a_post(self):
         client = sign_in("olga", PASSWORD)
         assert client.get(reverse("sign-out")).status_code == 405
         assert is_in(client)
@@ -157,7 +157,7 @@ class TestASession:
         set_role(project=project, user=member, role=None, now=NOW)
         assert client.get(url).status_code == 404
 
-    def test_its_cookie_is_closed_to_scripts_and_other_sites(self, owner):
+    def test_its_cookie_is_closed_to_scripts_and_other_sites(self):
         cookie = sign_in("olga", PASSWORD).cookies["sessionid"]
         assert cookie["httponly"]
         assert cookie["samesite"] == "Lax"
@@ -177,7 +177,9 @@ def test_a_wrong_name_and_a_wrong_password_read_the_same(owner):
 
 def _without_tokens(text: str) -> str:
     return "".join(
-        line for line in text.splitlines(True) if "csrfmiddlewaretoken" not in line
+        line
+        for line in text.splitlines(keepends=True)
+        if "csrfmiddlewaretoken" not in line
     )
 
 

@@ -119,6 +119,48 @@ def test_an_expired_claim_is_opened_again_and_can_be_taken(project, signal, revi
     assert acts(signal) == ["opened", "claimed", "expired", "claimed"]
 
 
+def test_a_claim_that_ended_does_not_stand_in_the_way_of_its_decision(signal, reviewer):
+    held = review.claim(signal_id=signal.pk, user=reviewer)
+    Signal.objects.filter(pk=signal.pk).update(claimed_until=Now())
+    assert review.release_expired_claims() == 1
+    review.decide(
+        signal_id=signal.pk, user=reviewer, decision=CONFIRM, base_version=held.version
+    )
+    assert acts(signal) == ["opened", "claimed", "expired", "claimed", "decided"]
+
+
+def test_the_dead_claim_of_another_does_not_stand_in_the_way(project, signal, reviewer):
+    other = make_member(project, Role.REVIEWER, "sven")
+    review.claim(signal_id=signal.pk, user=other)
+    Signal.objects.filter(pk=signal.pk).update(claimed_until=Now())
+    review.decide(signal_id=signal.pk, user=reviewer, decision=CONFIRM, base_version=0)
+    assert acts(signal) == ["opened", "claimed", "expired", "claimed", "decided"]
+
+
+def test_going_on_in_the_view_of_ones_own_stays_among_ones_own(project, reviewer):
+    upload_traces(project, *(decay_trace(*FALLING, name=f"run {n}") for n in range(3)))
+    first, second, _ = Signal.objects.order_by("id")
+    for signal in (first, second):
+        review.claim(signal_id=signal.pk, user=reviewer)
+    mine = QueueFilter(view="mine")
+    held = review.claim_next(project=project, user=reviewer, where=mine)
+    review.decide(
+        signal_id=held.pk,
+        user=reviewer,
+        decision=CONFIRM,
+        base_version=held.version,
+    )
+    following = review.claim_next(project=project, user=reviewer, where=mine)
+    assert {held, following} == {first, second}
+    review.decide(
+        signal_id=following.pk,
+        user=reviewer,
+        decision=CONFIRM,
+        base_version=following.version,
+    )
+    assert review.claim_next(project=project, user=reviewer, where=mine) is None
+
+
 def test_the_owner_of_a_claim_renews_it_and_nobody_else(project, signal, reviewer):
     review.claim(signal_id=signal.pk, user=reviewer)
     other = make_member(project, Role.REVIEWER, "sven")

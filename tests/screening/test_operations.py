@@ -135,9 +135,11 @@ def test_the_same_question_is_never_answered_twice(project):
     upload_traces(project, FALLING)
     row = Trace.objects.get()
     again = StoredTrace(row.pk, row.content_hash, FALLING)
-    with pytest.raises(IntegrityError, match="one_answer_per_check_and_scope"):
-        with transaction.atomic():
-            screen_traces(project_id=project.pk, traces=[again])
+    with (
+        pytest.raises(IntegrityError, match="one_answer_per_check_and_scope"),
+        transaction.atomic(),
+    ):
+        screen_traces(project_id=project.pk, traces=[again])
 
 
 def test_parameters_have_the_same_name_whatever_their_order():
@@ -174,7 +176,7 @@ class TestTheAirlineFile:
         outcomes = list(Trace.objects.values_list("outcome", flat=True))
         assert (outcomes.count("pass"), outcomes.count("fail")) == (84, 116)
 
-    def test_only_its_rare_collapses_are_queued(self, project, airline):
+    def test_only_its_rare_collapses_are_queued(self, airline):
         rows = Screening.objects.filter(answer=Answer.SIGNAL, check_slug="tool-drift")
         queued = [row for row in rows if row.level == Level.REVIEW_SIGNAL]
         assert {row.pk for row in queued} == set(

@@ -71,9 +71,7 @@ def test_one_body_of_it_reads_one_chunk(client, long):
     assert "answer 12345" in answer.content.decode()
     read = [query["sql"] for query in seen if "traces_bodychunk" in query["sql"]]
     assert len(read) == 2
-    [bounds] = re.findall(
-        r'"first_seq" >= (\d+) AND .*"first_seq" <= (\d+)', read[1]
-    )
+    [bounds] = re.findall(r'"first_seq" >= (\d+) AND .*"first_seq" <= (\d+)', read[1])
     start, end = map(int, bounds)
     chunks = BodyChunk.objects.filter(first_seq__gte=start, first_seq__lte=end)
     assert chunks.filter(trace=long).count() == 1

@@ -114,7 +114,9 @@ def test_one_body_is_read_from_one_chunk(project, django_assert_num_queries):
         kept = body_of_step(trace_id=trace.pk, seq=170)
     assert kept.body.output == "answer 170"
     assert seen[1]["sql"].count("BETWEEN") == 0
-    chunks = BodyChunk.objects.filter(trace=trace, first_seq__gte=128, first_seq__lt=171)
+    chunks = BodyChunk.objects.filter(
+        trace=trace, first_seq__gte=128, first_seq__lt=171
+    )
     assert chunks.count() == 1
 
 
@@ -152,32 +154,36 @@ def test_what_was_not_recorded_is_null_and_never_zero(project):
 )
 def test_the_database_refuses_a_count_whose_state_says_missing(project, state, count):
     upload_traces(project, decay_trace(5))
-    everything_null = dict.fromkeys(
-        ("input_total", "output_total", "total"), None
-    )
-    with pytest.raises(IntegrityError, match="missing_usage_is_null"):
-        with transaction.atomic():
-            StepRow.objects.filter(seq=0).update(
-                **{
-                    **everything_null,
-                    "usage_state": USAGE_STATES.index(state),
-                    count: 0,
-                }
-            )
+    everything_null = dict.fromkeys(("input_total", "output_total", "total"), None)
+    with (
+        pytest.raises(IntegrityError, match="missing_usage_is_null"),
+        transaction.atomic(),
+    ):
+        StepRow.objects.filter(seq=0).update(
+            **{
+                **everything_null,
+                "usage_state": USAGE_STATES.index(state),
+                count: 0,
+            }
+        )
 
 
 def test_the_database_refuses_a_model_call_without_a_usage_state(project):
     upload_traces(project, decay_trace(5))
-    with pytest.raises(IntegrityError, match="a_model_call_has_a_usage_state"):
-        with transaction.atomic():
-            StepRow.objects.filter(seq=0).update(usage_state=None)
+    with (
+        pytest.raises(IntegrityError, match="a_model_call_has_a_usage_state"),
+        transaction.atomic(),
+    ):
+        StepRow.objects.filter(seq=0).update(usage_state=None)
 
 
 def test_the_database_refuses_more_known_usage_than_model_calls(project):
     upload_traces(project, decay_trace(5))
-    with pytest.raises(IntegrityError, match="usage_known_of_model_calls"):
-        with transaction.atomic():
-            Trace.objects.update(usage_known=2)
+    with (
+        pytest.raises(IntegrityError, match="usage_known_of_model_calls"),
+        transaction.atomic(),
+    ):
+        Trace.objects.update(usage_known=2)
 
 
 def test_a_placeholder_is_no_model_call_in_the_counts():

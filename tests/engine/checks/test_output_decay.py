@@ -32,7 +32,20 @@ def test_false_alarm_784_700_646_is_not_applicable_and_says_how_common_it_is():
     assert found.answer is Answer.NOT_APPLICABLE
     assert found.reason_code == "too_short"
     assert found.headline == "3 serial calls, needs 5"
-    assert "1 of 6 orders" in found.reason
+    assert found.reason == (
+        "3 serial calls, needs 5. Of 3 different lengths 1 of 6 orders falls; the rule "
+        "asks for 5 calls."
+    )
+
+
+def test_four_calls_are_not_called_too_common_below_the_bound_of_the_rule():
+    found = answer(100, 90, 80, 40)
+    assert "1 of 24 orders falls" in found.reason
+    assert "common" not in found.reason
+
+
+def test_one_call_has_no_order_to_speak_of():
+    assert answer(100).reason == "1 serial call, needs 5."
 
 
 def test_false_alarm_100_to_80_is_quiet_because_80_percent_is_kept():
@@ -47,8 +60,23 @@ def test_false_alarm_of_zeros_is_a_suspect_for_missing_usage_and_never_a_signal(
     found = answer(0, 0, 0, 0, 0)
     assert found.answer is Answer.NOT_APPLICABLE
     assert found.reason_code == "zero_outputs"
-    assert found.evidence.usage_missing == 5
-    assert found.evidence.series is None
+    assert (found.evidence.usage_known, found.evidence.usage_missing) == (5, 0)
+    assert found.evidence.series.values == (0, 0, 0, 0, 0)
+
+
+def test_a_recorded_zero_is_drawn_as_zero_and_a_hole_as_a_hole():
+    found = answer(100, 0, None, 70, 60, 50)
+    assert found.reason_code == "usage_missing"
+    assert "1 of 6 calls" in found.headline
+    assert (found.evidence.usage_known, found.evidence.usage_missing) == (5, 1)
+    assert found.evidence.series.values == (100, 0, None, 70, 60, 50)
+
+
+def test_overlapping_calls_count_a_recorded_zero_as_recorded():
+    calls = [call(0, 0, start=0, end=9), call(1, None, start=1, end=8)]
+    (found,) = answers(trace_of(*calls))
+    assert found.reason_code == "parallel"
+    assert (found.evidence.usage_known, found.evidence.usage_missing) == (1, 1)
 
 
 def test_exactly_60_percent_is_a_signal_at_1_of_120():

@@ -1,0 +1,174 @@
+"""What follows what: waking, resuming, reading again, and giving up."""
+
+from __future__ import annotations
+
+import gzip
+import random
+
+import pytest
+from django.db.models.functions import Now
+
+from apps.pipeline import flow, reading, tasks
+from apps.pipeline.flow import EmptyUpload, read_again, submit_upload
+from apps.pipeline.stuck import free_upload_ids
+from apps.review.models import HistoryEntry, Signal
+from apps.review.operations import DecisionInput, decide, undo
+from apps.review.transitions import Verdict
+from apps.screening.models import Screening
+from apps.traces.models import Trace, Upload
+from apps.traces.operations import claim_upload
+from apps.traces.storage import receive
+from apps.traces.transitions import MAX_TRIES, NotPossibleNow
+from tests.factories import (
+    CHAT,
+    NOW,
+    chat_bytes,
+    decay_trace,
+    upload_bytes,
+    upload_traces,
+)
+from tests.pipeline.waiting import expire, read, waiting
+
+FALLING = decay_trace(100, 90, 80, 70, 60)
+
+
+class TestResumeStuck:
+    """What no message points at any more is found in the database."""
+
+    @pytest.fixture
+    def sent(self, monkeypatch):
+        ids: list[int] = []
+        monkeypatch.setattr(
+            tasks.parse_upload, "delay", lambda *, upload_id: ids.append(upload_id)
+        )
+        return ids
+
+    def test_it_sends_what_was_received_and_what_was_let_go(self, project, sent):
+        lost, dead, alive = (waiting(project, b"[%d]" % n) for n in range(3))
+        for upload in (dead, alive):
+            claim_upload(upload_id=upload.pk, lease_seconds=60)
+        expire(dead)
+        done = upload_bytes(project, chat_bytes(CHAT))
+        tasks.resume_stuck(of_a_later_version=True)
+        assert sent == [lost.pk, dead.pk]
+        assert alive.pk not in sent
+        assert done.pk not in sent
+
+    def test_it_leaves_what_has_just_arrived_to_its_own_message(self, project, sent):
+        upload = waiting(project)
+        Upload.objects.filter(pk=upload.pk).update(created_at=Now())
+        tasks.resume_stuck()
+        assert sent == []
+
+    def test_it_fails_what_has_killed_three_workers(self, project, sent):
+        upload = waiting(project)
+        for _ in range(MAX_TRIES):
+            claim_upload(upload_id=upload.pk, lease_seconds=60)
+            expire(upload)
+        tasks.resume_stuck()
+        upload.refresh_from_db()
+        assert (sent, upload.state) == ([], "failed")
+
+    def test_a_broker_that_is_away_costs_nothing(
+        self, project, monkeypatch, django_capture_on_commit_callbacks
+    ):
+        def away(*, upload_id):
+            raise flow.OperationalError("connection refused")
+
+        monkeypatch.setattr(tasks.parse_upload, "delay", away)
+        with django_capture_on_commit_callbacks(execute=True) as callbacks:
+            upload = waiting(project)
+        assert len(callbacks) == 1
+        assert upload.state == "received"
+        assert free_upload_ids() == [upload.pk]
+
+
+class TestReadingAgain:
+    """The kept bytes may be read again while nobody's decision depends on them."""
+
+    def confirmed(self, project, reviewer) -> Signal:
+        signal = Signal.objects.get(project=project)
+        return decide(
+            signal_id=signal.pk,
+            user=reviewer,
+            decision=DecisionInput(verdict=Verdict.CONFIRM),
+            base_version=0,
+        )
+
+    def test_it_forgets_and_finds_the_same_again(self, project):
+        upload = upload_traces(project, FALLING)
+        first = Trace.objects.get()
+        read_again(upload=upload, format_override="")
+        upload.refresh_from_db()
+        assert (upload.state, upload.trace_count, upload.tries) == ("received", 0, 0)
+        assert not Trace.objects.exists()
+        assert read(upload)
+        assert Trace.objects.get().content_hash == first.content_hash
+        assert upload.signal_count == Signal.objects.count() == 1
+
+    def test_it_is_refused_once_a_reviewer_has_decided(self, project, reviewer):
+        upload = upload_traces(project, FALLING)
+        signal = self.confirmed(project, reviewer)
+        with pytest.raises(NotPossibleNow, match="would lose their decisions"):
+            read_again(upload=upload, format_override="")
+        undo(signal_id=signal.pk, user=reviewer, base_version=signal.version)
+        with pytest.raises(NotPossibleNow):
+            read_again(upload=upload, format_override="")
+        assert HistoryEntry.objects.filter(signal=signal).count() == 4
+
+    def test_it_is_refused_while_it_is_being_read(self, project):
+        upload = waiting(project)
+        claim_upload(upload_id=upload.pk, lease_seconds=60)
+        with pytest.raises(NotPossibleNow, match="is reading"):
+            read_again(upload=upload, format_override="")
+
+    def test_an_unknown_format_is_an_error_before_anything_is_forgotten(self, project):
+        upload = upload_traces(project, FALLING)
+        with pytest.raises(KeyError):
+            read_again(upload=upload, format_override="xml")
+        assert Trace.objects.count() == 1
+
+
+class TestABomb:
+    """A small file that unpacks to very much leaves nothing behind but a sentence."""
+
+    def test_everything_that_was_read_before_the_limit_is_dropped(
+        self, project, settings, monkeypatch
+    ):
+        monkeypatch.setattr("apps.traces.batches.COPY_BATCH_STEPS", 1_000)
+        settings.MAX_UNPACKED_BYTES = 2_000_000
+        stored: list[int] = []
+        store = reading.store_batch
+
+        def watched(**kwargs):
+            written = store(**kwargs)
+            stored.extend(item.trace_id for item in written)
+            return written
+
+        monkeypatch.setattr(reading, "store_batch", watched)
+        words = random.Random(1)
+        chats = [
+            [*CHAT, {"role": "user", "content": words.randbytes(200).hex()}]
+            for _ in range(4_000)
+        ]
+        content = gzip.compress(chat_bytes(*chats))
+        upload = upload_bytes(project, content, name="bomb.jsonl.gz")
+        assert len(stored) > 50, upload.failure
+        assert upload.state == "failed"
+        assert "limit" in upload.failure
+        assert not Trace.objects.exists()
+        assert not Screening.objects.exists()
+        assert (upload.trace_count, upload.step_count, upload.signal_count) == (0, 0, 0)
+        assert upload.models_seen == upload.agents_seen == []
+
+    def test_a_file_that_just_fits_is_read_whole(self, project, settings):
+        content = chat_bytes(*[CHAT] * 50)
+        settings.MAX_UNPACKED_BYTES = len(content)
+        assert upload_bytes(project, gzip.compress(content)).trace_count == 50
+
+
+def test_an_empty_file_is_refused_and_leaves_nothing(project, uploads_dir):
+    received = receive([], limit=10, name="e.json")
+    with pytest.raises(EmptyUpload, match=r"“e\.json” is empty"):
+        submit_upload(project=project, received=received, user=None, now=NOW)
+    assert [path for path in uploads_dir.rglob("*") if path.is_file()] == []

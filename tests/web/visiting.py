@@ -1,0 +1,97 @@
+"""Sends files through the upload page and visits every page that shows them."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from apps.pipeline.reading import read_upload
+from apps.reports.models import Report
+from apps.review.models import Signal
+from apps.traces.models import Trace, Upload
+from tests.factories import NOW
+
+
+def send(web, project, content: bytes, name: str = "file.json"):
+    """The file through the upload page, then read as a worker would."""
+    answer = web.post(
+        reverse("uploads", args=[project.slug]),
+        {"file": SimpleUploadedFile(name, content)},
+    )
+    upload = Upload.objects.order_by("-id").first()
+    if upload is not None:
+        read_upload(upload_id=upload.pk, clock=lambda: NOW)
+        upload.refresh_from_db()
+    return answer, upload
+
+
+def addresses(project) -> list[str]:
+    """Every page that shows something of what was uploaded."""
+    slug = project.slug
+    found = [
+        reverse(name, args=[slug])
+        for name in ("overview", "uploads", "traces", "queue", "reports")
+    ]
+    for upload in Upload.objects.filter(project=project):
+        found += [
+            reverse(name, args=[slug, upload.pk])
+            for name in ("upload", "upload-progress")
+        ]
+    for trace in Trace.objects.filter(project=project)[:3]:
+        found.append(reverse("trace", args=[slug, trace.pk]))
+        found.append(reverse("trace-download", args=[slug, trace.pk]))
+        for seq in range(min(trace.step_count, 7)):
+            body = reverse("step-body", args=[slug, trace.pk, seq])
+            found += [body, body + "?as=text"]
+    for signal in Signal.objects.filter(project=project)[:3]:
+        found.append(reverse("signal", args=[slug, signal.pk]))
+    for report in Report.objects.filter(project=project)[:1]:
+        found += [
+            reverse(f"report{form}", args=[slug, report.pk])
+            for form in ("", "-markdown", "-pdf", "-json")
+        ]
+    return found
+
+
+def freeze(web, project, title: str = "Weekly") -> None:
+    answer = web.post(
+        reverse("reports", args=[project.slug]), {"title": title, "view": "all"}
+    )
+    assert answer.status_code == 302, answer.content.decode()
+
+
+def pages(web, project) -> dict[str, bytes]:
+    """The bytes of every page; each answers 200."""
+    found = {}
+    for address in addresses(project):
+        answer = web.get(address)
+        assert answer.status_code == 200, (address, answer.status_code)
+        found[address] = answer.content
+    return found
+
+
+class Elements(HTMLParser):
+    """What a browser would make of a page: every element with its attributes."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.found.append((tag, {name: value or "" for name, value in attrs}))
+
+
+def assert_inert(page: str) -> None:
+    """No element, attribute or template of a hostile text took effect."""
+    assert "\x00" not in page
+    assert "<svg/onload" not in page
+    for tag, attributes in Elements(page).found:
+        assert not [name for name in attributes if name.startswith("on")]
+        if tag == "script":
+            assert "src" in attributes or attributes["type"] == "application/json"
+        for name in ("src", "href", "action", "hx-get", "hx-post", "data-url"):
+            target = attributes.get(name, "/")
+            assert target.startswith(("/", "?", "#")) or target == "", (tag, target)
