@@ -12,6 +12,7 @@ from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from evalsite.embedded import default_data_dir, embedded_urls
+from evalsite.secret_key import lasting_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -39,17 +40,6 @@ class Environment(BaseSettings):
 env = Environment()
 
 
-def _secret_key(given: str, data_dir: Path) -> str:
-    if given:
-        return given
-    kept = data_dir / "secret-key"
-    try:
-        return kept.read_text().strip()
-    except OSError:
-        # Commands that serve nobody (check, makemigrations) may run without one.
-        return secrets.token_urlsafe(48)
-
-
 def _database(url: str) -> dict[str, Any]:
     parts = urlsplit(url)
     query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
@@ -68,7 +58,11 @@ def _database(url: str) -> dict[str, Any]:
 
 _embedded_database, _embedded_redis = embedded_urls(env.data_dir)
 DATA_DIR = env.data_dir
-SECRET_KEY = _secret_key(env.secret_key.get_secret_value(), env.data_dir)
+_lasting_key = lasting_key(env.secret_key.get_secret_value(), env.data_dir)
+SECRET_KEY_IS_LASTING = bool(_lasting_key)
+# Commands that serve nobody (check, makemigrations) may run without a lasting one; the
+# web server, the worker and beat ask `require_lasting_key` first.
+SECRET_KEY = _lasting_key or secrets.token_urlsafe(48)
 DEBUG = env.debug
 ALLOWED_HOSTS = [host.strip() for host in env.allowed_hosts.split(",") if host.strip()]
 

@@ -6,12 +6,13 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
 from apps.accounts.models import ApiToken, Membership, Project, SignInLink, User
 from apps.accounts.permissions import NotAllowed, Role, Scope
-from apps.accounts.queries import digest_of, is_recent
+from apps.accounts.queries import digest_of, is_recent, link_refusals
 
 LINK_LIFETIME = timedelta(hours=12)
 
@@ -66,6 +67,23 @@ def set_role(*, project: Project, user: User, role: Role | None, now: datetime) 
         )
 
 
+def add_member(
+    *, project: Project, username: str, role: Role, now: datetime
+) -> tuple[User, str]:
+    """Make the user of this name a member, all or nothing.
+
+    Returns the user and, for a name that is new here, the secret of a sign-in link
+    (else an empty string). Raises `NotAllowed` like `set_role`.
+    """
+    with transaction.atomic():
+        user, is_new = User.objects.get_or_create(
+            username=User.normalize_username(username),
+            defaults={"password": make_password(None)},
+        )
+        set_role(project=project, user=user, role=role, now=now)
+        return user, create_sign_in_link(user=user, now=now) if is_new else ""
+
+
 def create_token(
     *,
     project: Project,
@@ -117,11 +135,26 @@ def create_sign_in_link(*, user: User, now: datetime) -> str:
     return secret
 
 
+def renew_sign_in_link(*, user: User, asked_by: User, now: datetime) -> str:
+    """Create a sign-in link for a member who has no password; returns its secret.
+
+    Raises `NotAllowed` with the sentence of `link_refusals` where that would give the
+    asking owner more than this project.
+    """
+    if sentence := link_refusals(users=[user], asked_by=asked_by)[user.pk]:
+        raise NotAllowed(sentence)
+    return create_sign_in_link(user=user, now=now)
+
+
 def use_sign_in_link(*, secret: str, now: datetime) -> User | None:
     """The user of an unused, unexpired link, exactly once; None for any other."""
-    used = SignInLink.objects.filter(
+    live = SignInLink.objects.filter(
         digest=digest_of(secret), used_at=None, expires_at__gt=now, user__is_active=True
-    ).update(used_at=now)
-    if used != 1:
+    )
+    link = live.select_related("user").first()
+    if link is None:
         return None
-    return SignInLink.objects.select_related("user").get(digest=digest_of(secret)).user
+    # Asks the link's own row only: a condition on the user would become a subquery,
+    # which PostgreSQL does not ask again after it waited for another use of the link.
+    used = SignInLink.objects.filter(pk=link.pk, used_at=None).update(used_at=now)
+    return link.user if used == 1 else None

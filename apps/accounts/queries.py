@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.db.models import QuerySet
 
 from apps.accounts.models import ApiToken, Membership, Project, User
+from apps.accounts.permissions import Role
 
 
 def digest_of(secret: str) -> str:
@@ -40,6 +42,32 @@ def members_of(project: Project) -> QuerySet[Membership]:
         .select_related("user")
         .order_by("user__username")
     )
+
+
+def link_refusals(*, users: Sequence[User], asked_by: User) -> dict[int, str]:
+    """Why `asked_by` may not make a sign-in link for each user, by id; empty if so.
+
+    A link signs in as the whole user. So it is for users without a password, and only
+    as long as `asked_by` owns every project that the user could then be seen in.
+    """
+    owned = Membership.objects.filter(user=asked_by, role=Role.OWNER)
+    elsewhere = set(
+        Membership.objects.filter(user__in=users)
+        .exclude(project__in=owned.values("project"))
+        .values_list("user_id", flat=True)
+    )
+
+    def sentence(user: User) -> str:
+        if user.has_usable_password():
+            return f"{user.label} signs in with a password and needs no link."
+        if user.pk in elsewhere:
+            return (
+                f"{user.label} is a member of projects that you do not own; someone "
+                "who runs this server can print a link."
+            )
+        return ""
+
+    return {user.pk: sentence(user) for user in users}
 
 
 def tokens_of(project: Project) -> QuerySet[ApiToken]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.http import Http404
 from django.urls import reverse
 from django.utils import timezone
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -23,9 +24,15 @@ from apps.review.models import Signal
 from apps.review.queries import QueueFilter, after, queue_signals, with_rows
 from apps.traces.models import Upload
 from apps.traces.queries import rejected_of, uploads_of
-from apps.traces.storage import HashedUpload
+from apps.traces.storage import HashedUpload, too_large_sentence, was_too_large
 
 PAGE_SIZE = 100
+
+
+class UploadTooLarge(APIException):
+    """413: the file is over the limit; the detail says which limit and what to do."""
+
+    status_code = 413
 
 
 class ProjectView(APIView):
@@ -46,7 +53,7 @@ def _whole(request: Request, name: str) -> int | None:
     value = request.query_params.get(name, "")
     if not value:
         return None
-    if not value.isdecimal() or len(value) > 18:
+    if not (value.isascii() and value.isdigit() and len(value) <= 18):
         raise ValidationError({name: "This is a whole number."})
     return int(value)
 
@@ -92,6 +99,8 @@ class Uploads(ProjectView):
     def post(self, request: Request, slug: str) -> Response:  # noqa: ARG002
         """Take one file: 202 for a new upload, 200 for bytes that are here already."""
         file = request.FILES.get("file")
+        if was_too_large(request.META):
+            raise UploadTooLarge(too_large_sentence(settings.MAX_UPLOAD_BYTES))
         if not isinstance(file, HashedUpload):
             raise ValidationError({"file": "Send one file in the field “file”."})
         override = str(request.POST.get("format", ""))

@@ -2,7 +2,7 @@
 
 The same series gives the same text. A value that was not recorded is a hollow mark
 with a question mark at the middle height, never a point at zero, and no line crosses
-it. Everything that came from a trace is escaped.
+it. Steps are counted from 1. Everything that came from a trace is escaped.
 """
 
 from __future__ import annotations
@@ -187,8 +187,8 @@ def _end_words(
 ) -> Iterator[str]:
     y = _LINE_HEIGHT - 7
     if series.steps:
-        yield _text(_LEFT, y, f"step {series.steps[0]}")
-        yield _text(WIDTH - _RIGHT, y, f"step {series.steps[-1]}", anchor="end")
+        yield _text(_LEFT, y, f"step {series.steps[0] + 1}")
+        yield _text(WIDTH - _RIGHT, y, f"step {series.steps[-1] + 1}", anchor="end")
     recorded = [i for i, height in enumerate(ys) if height is not None]
     for place in dict.fromkeys(recorded[:1] + recorded[-1:]):
         value, height = series.values[place], ys[place]
@@ -221,8 +221,8 @@ def _lanes(series: Series, gap_after: int | None) -> str:
     parts += _marks(xs, ys, 0.0)
     height = _TOP + _ROW * len(rows) + 12.0
     if series.steps:
-        parts.append(_text(xs[0], height - 6, f"step {series.steps[0]}"))
-        last = f"step {series.steps[-1]}"
+        parts.append(_text(xs[0], height - 6, f"step {series.steps[0] + 1}"))
+        last = f"step {series.steps[-1] + 1}"
         parts.append(_text(WIDTH, height - 6, last, anchor="end"))
     title = f"{len(series.labels)} places, {len(names)} different names"
     return _wrapped(height, parts, title=title)

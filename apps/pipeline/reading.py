@@ -8,6 +8,7 @@ from there.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
@@ -60,6 +61,7 @@ logger = logging.getLogger(__name__)
 Clock = Callable[[], datetime]
 KeepAlive = Callable[[Claim], AbstractContextManager[object]]
 
+_NUMBER = re.compile(r"\d+")
 BATCH_BYTES = 16 * 1024 * 1024
 
 # What the database refuses today it refuses again in the next attempt.
@@ -193,11 +195,18 @@ class _Reading:
             if isinstance(item, Trace):
                 if ordinal not in self.stored_before:
                     self.batch.add_trace(ordinal, item)
+                self._note_traces(item)
                 ordinal += 1
             else:
                 self._take(item)
             if self.batch.is_full or self._has_read_much():
                 self._write()
+
+    def _note_traces(self, trace: Trace) -> None:
+        """Count what was decided about traces; numbers inside the sentences differ."""
+        for sentence in trace.notes:
+            code = "trace: " + _NUMBER.sub("n", sentence)
+            self.receipt.note(Note(code=code, sentence=sentence))
 
     def _reader(self, source: Source) -> Format:
         if self.claim.format_override:

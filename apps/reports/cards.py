@@ -1,4 +1,7 @@
-"""The card of one signal: what was observed, how likely by chance, what people said."""
+"""The card of one signal: what was observed, how likely by chance, what people said.
+
+The document keeps steps as they are stored, from 0; a card counts them from 1.
+"""
 
 from __future__ import annotations
 
@@ -162,7 +165,7 @@ def _long_facts(signal: SignalPart) -> tuple[Fact, ...]:
     if evidence.series:
         facts.append(Fact("Values", values_in_words(evidence.series)))
     facts += [
-        Fact(one_line(spaced(name)).capitalize(), code(_json(value)))
+        Fact(one_line(spaced(name)).capitalize(), _fact(name, value))
         for name, value in evidence.facts.items()
     ]
     if evidence.steps:
@@ -228,8 +231,16 @@ def values_in_words(series: SeriesPart) -> Cell:
     return (*cell, outside(unit, "said"), Span(note, "muted")) if unit else tuple(cell)
 
 
+def _fact(name: str, value: object) -> Cell:
+    """A further fact; lists of calls that were left out are steps, so from 1."""
+    if not (name.endswith("_removed") and isinstance(value, list)):
+        return code(_json(value))
+    steps = [str(item + 1) if isinstance(item, int) else str(item) for item in value]
+    return code(f"{'step' if len(steps) == 1 else 'steps'} {', '.join(steps)}")
+
+
 def _steps(steps: tuple[int, ...]) -> str:
-    shown = ", ".join(str(step) for step in steps[:_MAX_STEPS_SHOWN])
+    shown = ", ".join(str(step + 1) for step in steps[:_MAX_STEPS_SHOWN])
     hidden = len(steps) - _MAX_STEPS_SHOWN
     return f"{shown} and {plural(hidden, 'further step')}" if hidden > 0 else shown
 
@@ -302,5 +313,5 @@ def _entry(entry: HistoryPart) -> Cell:
     if entry.where_agent:
         spans += [Span(" · agent "), outside(entry.where_agent, "code")]
     if entry.where_step is not None:
-        spans.append(Span(f" · step {entry.where_step}"))
+        spans.append(Span(f" · step {entry.where_step + 1}"))
     return tuple(spans)

@@ -1,7 +1,8 @@
 """What a frozen report holds, as plain structs, and its canonical JSON.
 
 The document is complete: markdown and PDF are made from it alone. It does not claim
-that a signal is a fault, nor that what was not checked is fine.
+that a signal is a fault, nor that what was not checked is fine. Steps are kept as they
+are stored and count from 0; whatever draws them for a person counts from 1.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import math
 from typing import Any, Final
 
 import msgspec
+
+from apps.engine.nulls import Association
 
 FORMAT_VERSION: Final = 1
 MAX_SIGNALS: Final = 2_000
@@ -177,6 +180,7 @@ class CheckPart(msgspec.Struct, frozen=True):
 
     `expected` sums how often the null model alone makes it fire, over the
     `with_null` sequences that have such a probability; None where none has.
+    `association` is over the traces in scope; None where none passed or failed.
     """
 
     slug: str
@@ -195,6 +199,7 @@ class CheckPart(msgspec.Struct, frozen=True):
     with_null: int = 0
     expected: float | None = None
     reasons: tuple[ReasonPart, ...] = ()
+    association: Association | None = None
 
     @property
     def applicable(self) -> int:

@@ -28,9 +28,8 @@ from apps.reports.words import number, utc
 from apps.review.models import Signal
 from apps.review.transitions import SignalState, Verdict
 from apps.screening.models import Screening
+from apps.screening.queries import CheckKey, outcome_associations
 from apps.traces.models import Trace, Upload
-
-CheckKey = tuple[str, int, str]
 
 _MAX_NOTES = 10
 _GONE = "This version of the check is not installed any more."
@@ -89,7 +88,7 @@ def counts(scope: Scope) -> CountsPart:
 def checks(scope: Scope) -> tuple[CheckPart, ...]:
     """Every version of every check that answered, and those registered that did not.
 
-    Two queries. The probabilities are summed as decimals: their sum does not depend
+    Three queries. The probabilities are summed as decimals: their sum does not depend
     on the order in which the database reads the rows.
     """
     exact = Cast("chance_of_signal", DecimalField(max_digits=40, decimal_places=20))
@@ -122,7 +121,13 @@ def checks(scope: Scope) -> tuple[CheckPart, ...]:
     for row in groups:
         key = (row["check_slug"], row["check_version"], row["parameters_hash"])
         grouped.setdefault(key, []).append(dict(row))
-    parts = [_check_part(key, rows, examples) for key, rows in grouped.items()]
+    associations = outcome_associations(scope.screenings())
+    parts = [
+        msgspec.structs.replace(
+            _check_part(key, rows, examples), association=associations.get(key)
+        )
+        for key, rows in grouped.items()
+    ]
     answered = {(part.slug, part.version) for part in parts}
     parts += [
         _texts_of(check, check.parameters)

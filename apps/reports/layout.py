@@ -42,6 +42,7 @@ from apps.reports.outline import (
 )
 from apps.reports.words import (
     THIN,
+    association,
     expected,
     moment,
     number,
@@ -335,6 +336,10 @@ def _texts(checks: tuple[CheckPart, ...]) -> tuple[Block, ...]:
                     Fact("Level", own(spaced(check.level) or "not recorded")),
                     Fact("Parameters", code(parameters)),
                     Fact("Answers", own(_answers(check))),
+                    Fact(
+                        "Outcome of traces in scope",
+                        own(association(check.association)),
+                    ),
                 )
             ),
         ]

@@ -25,13 +25,6 @@ def reports_of(project: Project) -> QuerySet[Report]:
     )
 
 
-def report_of(project: Project, report_id: int) -> Report:
-    """One report of this project; raises `Report.DoesNotExist`."""
-    return Report.objects.select_related("created_by", "project").get(
-        project=project, pk=report_id
-    )
-
-
 def document_of(report: Report) -> dict[str, Any]:
     """The frozen document as JSON values (see `apps.reports.document`)."""
     document: dict[str, Any] = msgspec.json.decode(report.document)

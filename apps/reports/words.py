@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
+from apps.engine.nulls import Association
 from apps.reports.document import ChancePart, Rate
 
 THIN: Final = "\u202f"
@@ -90,3 +91,32 @@ def plural(count: int, word: str) -> str:
 def spaced(code: str) -> str:
     """`usage_missing` as `usage missing`."""
     return code.replace("_", " ").replace("-", " ")
+
+
+def association(found: Association | None) -> str:
+    """`Of 22 that fired 1 passed, of 39 that did not 12 passed; Fisher exact p = 2.2 %`.
+
+    With the number of distinct tasks and what it means for the p, or that there are
+    not enough outcomes for one.
+    """
+    if found is None:
+        return "not enough outcomes: no applicable trace passed or failed"
+    table = (
+        f"Of {number(found.fired)} that fired {number(found.fired_passed)} passed, "
+        f"of {number(found.not_fired)} that did not "
+        f"{number(found.not_fired_passed)} passed"
+    )
+    if found.p is None:
+        return f"{table}: not enough outcomes to compare"
+    return f"{table}; Fisher exact p = {percent(found.p)}; {_independence(found)}"
+
+
+def _independence(found: Association) -> str:
+    if not found.tasks:
+        return "no trace names its task, so nothing says that they are independent"
+    tasks = plural(found.tasks, "distinct task")
+    if found.without_task:
+        tasks += f" and {plural(found.without_task, 'trace')} without one"
+    if found.tasks + found.without_task < found.traces:
+        return f"{tasks}, so the traces are not independent"
+    return f"{tasks}, no task twice"

@@ -93,6 +93,10 @@ class Signal(models.Model):
                 name="signal_by_agent",
             ),
             models.Index(
+                fields=["project", "outcome", "state", "chance", "id"],
+                name="signal_by_outcome",
+            ),
+            models.Index(
                 fields=["claimed_until"],
                 condition=Q(state="claimed"),
                 name="signal_lease",

@@ -72,6 +72,11 @@ def counts(*, project: Project, user: User) -> QueueCounts:
     return QueueCounts(**row)
 
 
+def open_count(*, project: Project) -> int:
+    """How many signals of a project nobody has claimed: one count of one index."""
+    return Signal.objects.filter(project=project, state=SignalState.OPEN).count()
+
+
 def _conditions(where: QueueFilter) -> Iterator[Q]:
     if where.check:
         yield Q(check_slug=where.check)
@@ -180,16 +185,20 @@ def last_decided_by(*, project: Project, user: User) -> Signal | None:
     )
 
 
-def check_precision(*, project: Project) -> dict[str, tuple[int, int, int]]:
-    """Per check slug: signals, decided, confirmed. A check without decisions is 0, 0."""
-    rows = (
-        Signal.objects.filter(project=project)
-        .values("check_slug")
-        .annotate(
-            fired=Count("id"),
-            decided=Count("id", filter=Q(verdict__in=["confirm", "dismiss"])),
-            confirmed=Count("id", filter=Q(verdict="confirm")),
-        )
+def check_precision(
+    *, project: Project, check_slug: str = ""
+) -> dict[str, tuple[int, int, int]]:
+    """Per check slug: signals, decided, confirmed. A check without decisions is 0, 0.
+
+    With `check_slug` that check alone; nothing else is read then.
+    """
+    signals = Signal.objects.filter(project=project)
+    if check_slug:
+        signals = signals.filter(check_slug=check_slug)
+    rows = signals.values("check_slug").annotate(
+        fired=Count("id"),
+        decided=Count("id", filter=Q(verdict__in=["confirm", "dismiss"])),
+        confirmed=Count("id", filter=Q(verdict="confirm")),
     )
     return {
         row["check_slug"]: (row["fired"], row["decided"], row["confirmed"])

@@ -55,7 +55,6 @@ class Act(StrEnum):
     CLAIMED = "claimed"
     RELEASED = "released"
     EXPIRED = "expired"
-    TAKEN_OVER = "taken_over"
     DECIDED = "decided"
     UNDONE = "undone"
 
@@ -64,7 +63,6 @@ NEXT: dict[tuple[SignalState, Act], SignalState] = {
     (SignalState.OPEN, Act.CLAIMED): SignalState.CLAIMED,
     (SignalState.CLAIMED, Act.RELEASED): SignalState.OPEN,
     (SignalState.CLAIMED, Act.EXPIRED): SignalState.OPEN,
-    (SignalState.CLAIMED, Act.TAKEN_OVER): SignalState.CLAIMED,
     (SignalState.CLAIMED, Act.DECIDED): SignalState.DECIDED,
     (SignalState.DECIDED, Act.UNDONE): SignalState.CLAIMED,
 }

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 
 from apps.accounts.models import Project
 from apps.engine.check import Answer, Level
 from apps.engine.checks import CHECKS
+from apps.engine.nulls import Association, association
+from apps.engine.trace import OutcomeKind
 from apps.screening.models import Screening
 
 
@@ -42,13 +44,23 @@ class CheckCounts(msgspec.Struct):
 
 
 def counts_per_check(
-    project: Project, *, trace_ids: Iterable[int] | None = None
+    project: Project,
+    *,
+    trace_ids: Iterable[int] | None = None,
+    check_slug: str = "",
 ) -> list[CheckCounts]:
-    """The counts of every registered check, in the registered order."""
+    """The counts of every registered check, in the registered order.
+
+    With `check_slug` those of that check alone; nothing else is read then.
+    """
     rows = Screening.objects.filter(project=project)
     if trace_ids is not None:
         rows = rows.filter(trace_id__in=trace_ids)
-    counts = {check.slug: CheckCounts(slug=check.slug) for check in CHECKS}
+    slugs = [check.slug for check in CHECKS]
+    if check_slug:
+        rows = rows.filter(check_slug=check_slug)
+        slugs = [slug for slug in slugs if slug == check_slug]
+    counts = {slug: CheckCounts(slug=slug) for slug in slugs}
     for row in rows.values("check_slug", "answer", "level", "reason_code").annotate(
         number=Count("id"), chance_sum=Sum("chance_of_signal")
     ):
@@ -80,3 +92,64 @@ def answers_about(trace_id: int) -> QuerySet[Screening]:
     return Screening.objects.filter(trace_id=trace_id).order_by(
         "-answer", "check_slug", "id"
     )
+
+
+CheckKey = tuple[str, int, str]
+"""A version of a check with its parameters: slug, version, hash of the parameters."""
+
+_FIRED = Q(answer=Answer.SIGNAL)
+_PASSED = Q(trace__outcome=OutcomeKind.PASS)
+_TABLE = {
+    "traces": Count("trace", distinct=True),
+    "passed": Count("trace", distinct=True, filter=_PASSED),
+    "fired": Count("trace", distinct=True, filter=_FIRED),
+    "fired_passed": Count("trace", distinct=True, filter=_FIRED & _PASSED),
+    "tasks": Count("trace__task", distinct=True),
+    "without_task": Count("trace", distinct=True, filter=Q(trace__task=None)),
+}
+
+
+def _with_outcome(rows: QuerySet[Screening]) -> QuerySet[Screening]:
+    """The applicable answers about traces that passed or failed."""
+    return rows.filter(
+        answer__in=[Answer.SIGNAL, Answer.QUIET],
+        trace__outcome__in=[OutcomeKind.PASS, OutcomeKind.FAIL],
+    )
+
+
+def _association(row: Mapping[str, int]) -> Association:
+    fired, passed, both = row["fired"], row["passed"], row["fired_passed"]
+    neither = row["traces"] - fired - passed + both
+    return association(
+        fired=(both, fired - both),
+        not_fired=(passed - both, neither),
+        tasks=row["tasks"],
+        without_task=row["without_task"],
+    )
+
+
+def outcome_association(
+    *, project: Project, check_slug: str, upload_id: int
+) -> Association | None:
+    """How firing goes with passing among the traces of one upload: one query.
+
+    A trace fired if any of its sequences did. Only traces count that the check could
+    answer about and that passed or failed; None where there is none.
+    """
+    rows = Screening.objects.filter(
+        project=project, check_slug=check_slug, trace__upload_id=upload_id
+    )
+    found = _with_outcome(rows).aggregate(**_TABLE)
+    return _association(found) if found["traces"] else None
+
+
+def outcome_associations(rows: QuerySet[Screening]) -> dict[CheckKey, Association]:
+    """The same over `rows`, for each version of each check in them: one query."""
+    key = ("check_slug", "check_version", "parameters_hash")
+    groups = _with_outcome(rows).order_by().values(*key).annotate(**_TABLE)
+    return {
+        (row["check_slug"], row["check_version"], row["parameters_hash"]): (
+            _association(row)
+        )
+        for row in groups
+    }

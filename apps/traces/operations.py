@@ -68,6 +68,9 @@ def create_upload(
     Returns the upload and whether it is new. The bytes are durable before the row is.
     """
     take_over(received)
+    known = Upload.objects.filter(project=project, sha256=received.sha256).first()
+    if known is not None:
+        return known, False
     try:
         with transaction.atomic():
             upload = Upload.objects.create(

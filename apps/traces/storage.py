@@ -9,14 +9,20 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, StopUpload
+from django.http import HttpRequest
+
+from apps.accounts.queries import live_token
+
+_TOO_LARGE = "evalsite.too_large"
 
 
 class ReceivedFile(msgspec.Struct, frozen=True):
@@ -47,6 +53,14 @@ def too_large_sentence(limit: int) -> str:
         f"This file is larger than {size_in_words(limit)}, the most that is taken. "
         "Split it, compress it (.gz or .zst), or raise EVALSITE_MAX_UPLOAD_BYTES."
     )
+
+
+def was_too_large(meta: Mapping[str, Any]) -> bool:
+    """Whether a file of the request with this META was dropped for its size.
+
+    Known only after the body was parsed. What was parsed is then incomplete.
+    """
+    return bool(meta.get(_TOO_LARGE))
 
 
 def _incoming() -> Path:
@@ -115,11 +129,36 @@ def take_over(received: ReceivedFile) -> None:
     target = path_of(received.sha256)
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     received.path.replace(target)
-    descriptor = os.open(target.parent, os.O_RDONLY)
+    _make_durable(target.parent)
+    # Always, not only by who made the sub-folder: another process may have made it a
+    # moment ago and not have come to this line yet.
+    _make_durable(target.parent.parent)
+
+
+def _make_durable(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def remove_abandoned(*, older_than_seconds: float = 86_400) -> int:
+    """Remove files that stopped arriving when their process was killed.
+
+    Returns how many were removed. A file counts as abandoned when nothing was written
+    to it for `older_than_seconds`. Safe to run twice, and beside running uploads.
+    """
+    newest = time.time() - older_than_seconds
+    removed = 0
+    for path in _incoming().iterdir():
+        try:
+            if path.stat().st_mtime < newest:
+                path.unlink()
+                removed += 1
+        except FileNotFoundError:  # taken over or removed just now
+            continue
+    return removed
 
 
 def open_raw(sha256: str) -> BinaryIO:
@@ -139,12 +178,28 @@ class HashedUpload(UploadedFile):  # type: ignore[type-arg] # generic in stubs o
         self.received.path.unlink(missing_ok=True)
 
 
+def _may_send_files(request: HttpRequest | None) -> bool:
+    user = getattr(request, "user", None)
+    if user is not None and user.is_authenticated:
+        return True
+    header = request.headers.get("Authorization", "") if request is not None else ""
+    scheme, _, secret = header.partition(" ")
+    return scheme.lower() == "bearer" and live_token(secret.strip()) is not None
+
+
 class HashingUploadHandler(FileUploadHandler):
-    """Django's upload handler: streams each file to disk and hashes it on the way."""
+    """Django's upload handler: streams each file to disk and hashes it on the way.
+
+    Forms are parsed before anyone asks who sent them, so it keeps files only of people
+    who are signed in and of live API tokens. For all others parsing ends at the first
+    file, and the view answers as it answers a stranger.
+    """
 
     receiver: Receiver | None = None
 
     def new_file(self, *args: object, **kwargs: object) -> None:
+        if not _may_send_files(self.request):
+            raise StopUpload(connection_reset=True)
         super().new_file(*args, **kwargs)  # type: ignore[arg-type]
         self.receiver = Receiver(
             limit=settings.MAX_UPLOAD_BYTES, name=self.file_name or "unnamed"
@@ -156,6 +211,9 @@ class HashingUploadHandler(FileUploadHandler):
         try:
             self.receiver.take(raw_data)
         except TooLarge as error:
+            self.receiver = None
+            if self.request is not None:
+                self.request.META[_TOO_LARGE] = True
             raise StopUpload(connection_reset=True) from error
 
     def file_complete(self, file_size: int) -> HashedUpload | None:  # noqa: ARG002

@@ -11,7 +11,7 @@ from django.urls import reverse
 from apps.accounts.models import Project, User
 from apps.accounts.permissions import Permission
 from apps.accounts.queries import projects_of
-from apps.review.queries import counts
+from apps.review.queries import open_count
 from apps.web.access import Place
 
 
@@ -53,7 +53,7 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
         return {"nav": None}
     match = request.resolver_match
     current = match.url_name if match else ""
-    open_number = counts(project=place.project, user=place.user).open
+    open_number = open_count(project=place.project)
     return {
         "nav": Navigation(
             project=place.project,

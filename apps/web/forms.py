@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from django import forms
+from django.contrib.auth.forms import UsernameField
 
 from apps.accounts.models import User
 from apps.accounts.permissions import Role, Scope
@@ -35,7 +36,7 @@ class ReadAgainForm(forms.Form):
 class MemberForm(forms.Form):
     """Add a member by user name; a new user gets a one-time sign-in link."""
 
-    username = forms.CharField(
+    username = UsernameField(
         max_length=150, validators=[User.username_validator], label="User name"
     )
     role = forms.ChoiceField(choices=Role.choices)

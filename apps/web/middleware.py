@@ -11,34 +11,68 @@ from django.core.exceptions import (
     TooManyFieldsSent,
     TooManyFilesSent,
 )
-from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
+from django.urls import Resolver404, resolve
 
 from apps.accounts.permissions import NotAllowed
 from apps.review import transitions as review
 from apps.review.operations import Conflict
 from apps.traces import transitions as traces
-from apps.traces.storage import too_large_sentence
-from apps.web.views.errors import refusal
+from apps.traces.storage import size_in_words
+from apps.web.numbers import MOST_DIGITS
+from apps.web.views.errors import DATABASE_AWAY, database_away, refusal
 
 Answer = Callable[[HttpRequest], HttpResponse]
 
 # Room for the other fields of the form that carries a file of exactly the limit.
 FORM_OVERHEAD = 64 * 1024
+# The names of the addresses that take files.
+TAKE_FILES = {"uploads", "api-uploads"}
 
 
 class RefuseOversizedUploads:
-    """Answer 413 before a byte of the body is read when its declared size is too big."""
+    """Answer 413 before a byte of the body is read when its declared size is too big.
+
+    Only the two addresses that take files, and only with something that may turn out
+    to be a sign-in, get the room of an upload; everything else gets that of a form.
+    """
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         declared = request.META.get("CONTENT_LENGTH") or "0"
-        limit = settings.MAX_UPLOAD_BYTES
-        if declared.isdecimal() and int(declared) > limit + FORM_OVERHEAD:
-            return refusal(request, status=413, sentence=too_large_sentence(limit))
-        return self.get_response(request)
+        if not (declared.isascii() and declared.isdigit()) or declared == "0":
+            return self.get_response(request)
+        with_files = _may_bring_files(request)
+        form: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        most = settings.MAX_UPLOAD_BYTES + FORM_OVERHEAD if with_files else form
+        if len(declared) <= MOST_DIGITS and int(declared) <= most:
+            return self.get_response(request)
+        return refusal(
+            request,
+            status=413,
+            sentence=(
+                f"This request is larger than {size_in_words(settings.MAX_UPLOAD_BYTES)}"
+                ", the most that is taken at once. Send fewer files at a time, compress "
+                "them (.gz or .zst), or raise EVALSITE_MAX_UPLOAD_BYTES."
+                if with_files
+                else f"This request is larger than {size_in_words(form)}, the most that "
+                "is taken here."
+            ),
+        )
+
+
+def _may_bring_files(request: HttpRequest) -> bool:
+    if not (
+        settings.SESSION_COOKIE_NAME in request.COOKIES
+        or "Authorization" in request.headers
+    ):
+        return False
+    try:
+        return resolve(request.path_info).url_name in TAKE_FILES
+    except Resolver404:
+        return False
 
 
 class SpeakInSentences:
@@ -60,8 +94,8 @@ class SpeakInSentences:
             exception, (Conflict, review.NotPossibleNow, traces.NotPossibleNow)
         ):
             return refusal(request, status=409, sentence=str(exception))
-        if isinstance(exception, OperationalError):
-            return self._database_away(request)
+        if isinstance(exception, DATABASE_AWAY):
+            return database_away(request)
         if isinstance(
             exception, (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent)
         ):
@@ -75,15 +109,3 @@ class SpeakInSentences:
                 request, status=400, sentence="This request makes no sense to us."
             )
         return None
-
-    def _database_away(self, request: HttpRequest) -> HttpResponse:
-        response = refusal(
-            request,
-            status=503,
-            sentence=(
-                "The database does not answer just now. Nothing is lost; "
-                "try again in a moment."
-            ),
-        )
-        response["Retry-After"] = "5"
-        return response

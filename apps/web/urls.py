@@ -54,6 +54,7 @@ settings_urls = [
     path("", settings.project_settings, name="project-settings"),
     path("members/", settings.add_member, name="member-add"),
     path("members/<int:user_id>/", settings.change_member, name="member-change"),
+    path("members/<int:user_id>/link/", settings.member_link, name="member-link"),
     path("tokens/", settings.create_token, name="token-create"),
     path("tokens/<int:token_id>/revoke/", settings.revoke_token, name="token-revoke"),
 ]

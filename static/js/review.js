@@ -15,6 +15,14 @@ const say = (text, tone) => document.dispatchEvent(new CustomEvent("evalsite:say
 const saved = document.querySelector("[data-saved]");
 const clock = document.querySelector("[data-claim]");
 
+const refused = document.querySelector("[data-refused]");
+
+// Apart from the draft's mark: saving the draft must not wipe a refusal away.
+function refuse(sentence) {
+  refused.textContent = sentence;
+  refused.hidden = !sentence;
+}
+
 function mark(text, isError = false) {
   if (!saved) return;
   saved.textContent = text;
@@ -120,6 +128,7 @@ async function saveDraft() {
 }
 
 function onInput() {
+  refuse("");
   mark("");
   clearTimeout(draftTimer);
   draftTimer = setTimeout(saveDraft, DRAFT_PAUSE);
@@ -140,7 +149,7 @@ async function onSubmit(event) {
   const sentence = problem();
   if (sentence || isLeaving) {
     event.preventDefault();
-    if (sentence) mark(sentence, true);
+    if (sentence) refuse(sentence);
     return;
   }
   if (claiming) {

@@ -174,4 +174,13 @@ function start() {
   });
 }
 
+// Rows that were still being read when the page was opened are followed too.
+function followShown() {
+  for (const row of document.querySelectorAll("[data-progress-url]")) {
+    row.dataset.name = row.querySelector("h3")?.textContent.trim() ?? "";
+    follow(row, row.dataset.progressUrl);
+  }
+}
+
+followShown();
 if (form && list) start();

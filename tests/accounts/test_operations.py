@@ -171,7 +171,7 @@ class TestSignInLinks:
         assert use_sign_in_link(secret=secret, now=NOW) == ada
         assert use_sign_in_link(secret=secret, now=NOW) is None
 
-    def test_it_expires(self):
+    def test_it_expires_after_a_while(self):
         secret = create_sign_in_link(user=make_user(), now=NOW)
         assert use_sign_in_link(secret=secret, now=NOW + LINK_LIFETIME) is None
         almost = NOW + LINK_LIFETIME - timedelta(seconds=1)

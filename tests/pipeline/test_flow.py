@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.db import connection
 from django.db.models.functions import Now
 
 from apps.pipeline import flow, reading, tasks
@@ -17,7 +20,7 @@ from apps.review.transitions import Verdict
 from apps.screening.models import Screening
 from apps.traces.models import Trace, Upload
 from apps.traces.operations import claim_upload
-from apps.traces.storage import receive
+from apps.traces.storage import path_of, receive
 from apps.traces.transitions import MAX_TRIES, NotPossibleNow
 from tests.factories import (
     CHAT,
@@ -172,3 +175,34 @@ def test_an_empty_file_is_refused_and_leaves_nothing(project, uploads_dir):
     with pytest.raises(EmptyUpload, match=r"“e\.json” is empty"):
         submit_upload(project=project, received=received, user=None, now=NOW)
     assert [path for path in uploads_dir.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_same_bytes_sent_by_twelve_at_once_are_one_upload(
+    project, monkeypatch, uploads_dir
+):
+    sent: list[int] = []
+    monkeypatch.setattr(
+        tasks.parse_upload, "delay", lambda *, upload_id: sent.append(upload_id)
+    )
+    start = threading.Barrier(12)
+
+    def submit(number: int) -> tuple[int, bool]:
+        received = receive([chat_bytes(CHAT)], limit=10**6, name=f"{number}.jsonl")
+        start.wait()
+        try:
+            upload, is_new = submit_upload(
+                project=project, received=received, user=None, now=NOW
+            )
+            return upload.pk, is_new
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(submit, range(12)))
+    [upload] = Upload.objects.all()
+    assert {pk for pk, _ in answers} == {upload.pk}
+    assert [is_new for _, is_new in answers].count(True) == 1
+    assert sent == [upload.pk]
+    assert path_of(upload.sha256).read_bytes() == chat_bytes(CHAT)
+    assert not list((uploads_dir / "incoming").glob("*"))

@@ -42,11 +42,11 @@ def test_calls_left_out_are_steps_that_count_from_1():
             wrappers_removed=[5, "[7 more]"],
         )
     )
-    assert facts["Retries removed"] == "2: step 1, 5"
-    assert facts["Failed removed"] == "1: step 2"
-    assert facts["Placeholders removed"] == "1: step 3"
-    assert facts["Duplicates removed"] == "1: step 4"
-    assert facts["Wrappers removed"] == "step 6, [7 more]"
+    assert facts["Retries removed"] == "steps 1, 5"
+    assert facts["Failed removed"] == "step 2"
+    assert facts["Placeholders removed"] == "step 3"
+    assert facts["Duplicates removed"] == "step 4"
+    assert facts["Wrappers removed"] == "steps 6, [7 more]"
 
 
 def test_facts_that_are_no_steps_stay_as_they_are():

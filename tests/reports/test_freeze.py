@@ -7,6 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.engine.trace import Outcome, OutcomeKind
 from apps.reports import markdown, pdf
 from apps.reports.document import canonical, sha256_of
 from apps.reports.models import Report
@@ -224,6 +225,44 @@ def test_too_many_signals_are_left_out_and_counted(
     assert document["signals_selected"] == Signal.objects.count()
     assert "a report holds 0" in " ".join(document["left_out"])
     assert "a report holds 0" in markdown.render(document)
+
+
+def test_each_check_says_how_firing_goes_with_the_outcome(project, owner):
+    passes, fails = (
+        Outcome(kind=kind) for kind in (OutcomeKind.PASS, OutcomeKind.FAIL)
+    )
+    upload_traces(
+        project,
+        *[
+            decay_trace(100 + n, *FALLING[1:], name=f"f{n}", outcome=fails, task="t")
+            for n in range(4)
+        ],
+        *[
+            decay_trace(50 + n, 60, 55, 58, 61, name=f"l{n}", outcome=passes, task="t")
+            for n in range(4)
+        ],
+    )
+    document = document_of(frozen(project, owner))
+    (decay,) = [c for c in document["checks"] if c["slug"] == "output-decay"]
+    assert decay["association"] == {
+        "fired": 4,
+        "fired_passed": 0,
+        "not_fired": 4,
+        "not_fired_passed": 4,
+        "tasks": 1,
+        "without_task": 0,
+        "p": pytest.approx(2 / 70),
+    }
+    text = markdown.render(document)
+    assert "of 4 that did not 4 passed; Fisher exact p" in text
+    assert "1 distinct task, so the traces are not independent" in text
+
+
+def test_a_document_of_before_the_association_is_still_read(project, owner, screened):
+    document = document_of(frozen(project, owner))
+    for check in document["checks"]:
+        del check["association"]
+    assert "not enough outcomes" in markdown.render(document)
 
 
 def test_reports_belong_to_their_project(project, owner):

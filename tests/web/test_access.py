@@ -59,6 +59,7 @@ LEAST_ROLE = {
     "project-settings": ("get", Role.VIEWER),
     "member-add": ("post", Role.OWNER),
     "member-change": ("post", Role.OWNER),
+    "member-link": ("post", Role.OWNER),
     "token-create": ("post", Role.MAINTAINER),
     "token-revoke": ("post", Role.MAINTAINER),
 }

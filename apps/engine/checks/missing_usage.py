@@ -76,17 +76,13 @@ class MissingUsage:
 
     def run(self, trace: Trace) -> Iterator[Screening]:
         """Yield one answer about the whole trace."""
-        calls = [
-            entry
-            for owned in recorded_calls(trace).values()
-            for entry in owned
-            if entry.removed is None
-        ]
-        calls.sort(key=lambda entry: entry.step.seq)
-        yield _answer(calls)
+        recorded = [e for owned in recorded_calls(trace).values() for e in owned]
+        recorded.sort(key=lambda entry: entry.step.seq)
+        removed = Counter(e.removed.value for e in recorded if e.removed is not None)
+        yield _answer([e for e in recorded if e.removed is None], removed)
 
 
-def _answer(calls: list[RecordedCall]) -> Screening:
+def _answer(calls: list[RecordedCall], removed: Counter[str]) -> Screening:
     reasons = Counter(
         _STATES[entry.usage.state] for entry in calls if not entry.usage.is_known
     )
@@ -94,7 +90,9 @@ def _answer(calls: list[RecordedCall]) -> Screening:
     inputs = hash_of_inputs(
         "missing-usage",
         [(entry.step.seq, entry.usage.state, entry.usage.is_known) for entry in calls],
+        sorted(removed.items()),
     )
+    facts = {"reasons": dict(reasons)} if reasons else {}
     evidence = Evidence(
         scope="trace",
         length=n,
@@ -103,13 +101,26 @@ def _answer(calls: list[RecordedCall]) -> Screening:
         effect=missing / n if n else None,
         steps=tuple([e.step.seq for e in calls if not e.usage.is_known]),
         series=_series(calls) if 0 < missing < n else None,
-        facts={"reasons": dict(reasons)} if reasons else {},
+        facts=facts | ({"removed": dict(removed)} if removed else {}),
     )
-    return _in_words(missing, n, reasons).with_evidence(evidence, inputs)
+    said = _in_words(n, reasons, removed)
+    return said.with_evidence(evidence, inputs)
 
 
-def _in_words(missing: int, n: int, reasons: Counter[str]) -> Judgement:
-    """What is said about `missing` of `n` calls."""
+def _in_words(n: int, reasons: Counter[str], removed: Counter[str]) -> Judgement:
+    """What is said about `n` calls, of which those in `reasons` give no output count.
+
+    Lists count every recorded call; where some were left out, the words say so.
+    """
+    missing, rest = reasons.total(), _left_out(removed)
+    calls = "completed model call" if removed else "model call"
+    if n == 0 and removed:
+        return Judgement(
+            Answer.NOT_APPLICABLE,
+            "no_completed_calls",
+            "No completed model calls recorded",
+            f"The trace holds no completed model call.{rest}",
+        )
     if n == 0:
         return Judgement(
             Answer.NOT_APPLICABLE,
@@ -121,17 +132,26 @@ def _in_words(missing: int, n: int, reasons: Counter[str]) -> Judgement:
         return Judgement(
             Answer.QUIET,
             "usage_complete",
-            f"Output length reported on {n} of {n} model calls",
-            "Every model call reports how many tokens it wrote.",
+            f"Output length reported on {n} of {n} {calls}s",
+            f"Every {calls} reports how many tokens it wrote.{rest}",
         )
     parts = ", ".join(f"{count}: {why}" for why, count in reasons.most_common())
     return Judgement(
         Answer.SIGNAL,
         "usage_missing",
-        f"Output length missing on {missing} of {n} model calls",
-        f"{missing} of {n} model calls ({percent(missing / n)}) have no usable output "
-        f"count ({parts}). Missing is not zero: no check counts them as short.",
+        f"Output length missing on {missing} of {n} {calls}s",
+        f"{missing} of {n} {calls}s ({percent(missing / n)}) have no usable output "
+        f"count ({parts}). Missing is not zero: no check counts them as short.{rest}",
     )
+
+
+def _left_out(removed: Counter[str]) -> str:
+    """How many records are no completed calls, by reason; nothing where none is."""
+    if not removed:
+        return ""
+    parts = ", ".join(f"{count} {why}" for why, count in removed.most_common())
+    records = "record is" if removed.total() == 1 else "records are"
+    return f" {removed.total()} further {records} not counted here ({parts})."
 
 
 def _series(calls: list[RecordedCall]) -> Series:

@@ -59,6 +59,9 @@ _REASONING: Final = (
 _FILE_ORDER: Final = (
     "The order is that of the file: nothing proves that no two calls overlapped."
 )
+_LONGEST_ODDS: Final = 10
+_HOLE: Final = "A hole is never guessed over, and the rest is not searched."
+_ZERO: Final = "A zero is a suspect for missing usage, never a short output."
 _ORDERS: Final = {
     OrderSource.TIME: "by time",
     OrderSource.FILE: "by file position (weaker: no proof that no two calls overlapped)",
@@ -143,9 +146,9 @@ class OutputDecay:
 
     def _screening(self, sequence: SerialSequence) -> Screening:
         outputs = sequence.outputs
-        known = [length for length in outputs if length]
+        known = [length for length in outputs if length is not None]
         inputs = _hash(sequence)
-        said = self._not_applicable(sequence, len(known))
+        said = self._not_applicable(sequence)
         if said is not None:
             return said.with_evidence(_evidence(sequence, len(known)), inputs)
         probability = falling_order(known)
@@ -157,35 +160,19 @@ class OutputDecay:
             )
         return said.with_evidence(evidence, inputs)
 
-    def _not_applicable(self, sequence: SerialSequence, known: int) -> Judgement | None:
+    def _not_applicable(self, sequence: SerialSequence) -> Judgement | None:
         n, missing = len(sequence.outputs), sequence.missing
-        zeros = n - known - missing
+        zeros = sequence.outputs.count(0)
         if n < self.min_calls:
             calls = "call" if n == 1 else "calls"
-            return Judgement(
-                Answer.NOT_APPLICABLE,
-                "too_short",
-                f"{n} serial {calls}, needs {self.min_calls}",
-                f"{n} serial {calls}, needs {self.min_calls}. With {n} different "
-                f"lengths 1 of {math.factorial(n)} orders falls: too common to mean "
-                "anything.",
-            )
+            headline = f"{n} serial {calls}, needs {self.min_calls}"
+            return _silent("too_short", headline, _odds_of_a_fall(n, self.min_calls))
         if missing:
-            return Judgement(
-                Answer.NOT_APPLICABLE,
-                "usage_missing",
-                f"Usage missing on {missing} of {n} calls",
-                f"Usage missing on {missing} of {n} calls. A hole is never guessed "
-                "over, and the rest is not searched.",
-            )
+            headline = f"Usage missing on {missing} of {n} calls"
+            return _silent("usage_missing", headline, _HOLE)
         if zeros:
-            return Judgement(
-                Answer.NOT_APPLICABLE,
-                "zero_outputs",
-                f"Output length recorded as zero on {zeros} of {n} calls",
-                f"Output length recorded as zero on {zeros} of {n} calls. A zero is a "
-                "suspect for missing usage, never a short output.",
-            )
+            headline = f"Output length recorded as zero on {zeros} of {n} calls"
+            return _silent("zero_outputs", headline, _ZERO)
         return None
 
     def _judged(self, known: list[int], probability: Fraction) -> Judgement:
@@ -253,6 +240,19 @@ class OutputDecay:
         )
 
 
+def _silent(code: str, headline: str, why: str) -> Judgement:
+    reason = f"{headline}. {why}".rstrip()
+    return Judgement(Answer.NOT_APPLICABLE, code, headline, reason)
+
+
+def _odds_of_a_fall(n: int, needed: int) -> str:
+    """How often so few different lengths fall; nothing where that says nothing."""
+    if not 2 <= n <= _LONGEST_ODDS:
+        return ""
+    share = f"Of {n} different lengths 1 of {math.factorial(n):,} orders falls"
+    return f"{share}; the rule asks for {needed} calls."
+
+
 def _chance(probability: Fraction, n: int) -> Chance:
     return exact_chance(
         probability,
@@ -298,7 +298,7 @@ def _series(sequence: SerialSequence, *, threshold: float | None) -> Series:
     return Series(
         unit="output tokens",
         steps=sequence.steps,
-        values=tuple([length or None for length in sequence.outputs]),
+        values=sequence.outputs,
         labels=tuple([finish.value for finish in sequence.finishes]),
         threshold=threshold,
     )
@@ -372,7 +372,7 @@ def _no_sequence(trace: Trace) -> Screening:
 
 def _parallel(owner: str, calls: list[SerialSequence]) -> Screening:
     """The one answer about calls of an owner that overlapped each other."""
-    known = sum(1 for call in calls if call.outputs[0])
+    known = sum(1 for call in calls if call.outputs[0] is not None)
     first = calls[0]
     steps = tuple([call.steps[0] for call in calls])
     said = Judgement(

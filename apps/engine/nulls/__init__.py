@@ -5,6 +5,7 @@ small probability says that the null model fits the values badly; it does not sa
 which other cause does fit. Nothing here reads a trace.
 """
 
+from apps.engine.nulls.association import Association, association, fisher_exact
 from apps.engine.nulls.dependence import (
     AUTOREGRESSION_PHIS,
     falling_under_autoregression,
@@ -28,16 +29,19 @@ from apps.engine.nulls.windows import (
 
 __all__ = [
     "AUTOREGRESSION_PHIS",
+    "Association",
     "DriftNull",
     "MannKendall",
     "TransitionTail",
     "any_falling_run",
+    "association",
     "drift_null",
     "entropy",
     "entropy_lattice",
     "falling_order",
     "falling_order_floor",
     "falling_under_autoregression",
+    "fisher_exact",
     "mann_kendall",
     "never_rises",
     "sensitivity",

@@ -25,6 +25,7 @@ from apps.review.queries import (
 )
 from apps.screening.queries import CheckCounts, counts_per_check
 from apps.web.access import Place
+from apps.web.numbers import whole
 from apps.web.words import chance_in_words, expected_in_words, number_in_words
 
 VIEWS = (
@@ -41,10 +42,6 @@ SORT_LABELS = {
 }
 
 
-def _whole(value: str) -> int | None:
-    return int(value) if value.isdecimal() and len(value) < 19 else None
-
-
 def filter_from(query: Mapping[str, str]) -> QueueFilter:
     """The filter that a URL or form asks for; what it does not know it ignores."""
 
@@ -58,7 +55,7 @@ def filter_from(query: Mapping[str, str]) -> QueueFilter:
         agent=query.get("agent", "").replace("\x00", "")[:300],
         outcome=one_of("outcome", {kind.value for kind in OutcomeKind}, ""),
         usage=one_of("usage", {"missing", "complete"}, ""),
-        upload=_whole(query.get("upload", "")),
+        upload=whole(query.get("upload", "")),
         sort=one_of("sort", ORDERS, "rarest"),
     )
 
@@ -77,6 +74,12 @@ def query_of(where: QueueFilter) -> str:
     """The filter as a query string with its question mark, or nothing."""
     fields = fields_of(where)
     return f"?{urlencode(fields)}" if fields else ""
+
+
+def _report_query(where: QueueFilter) -> str:
+    """The filter for the page of reports, whose view is `all` unless the query says."""
+    fields = fields_of(msgspec.structs.replace(where, sort="rarest"))
+    return f"?{urlencode({'view': where.view, **fields})}"
 
 
 class QueueRow(msgspec.Struct, frozen=True):
@@ -176,7 +179,7 @@ def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
     """One page of the view that the URL asks for (keyset: `after` is a signal's id)."""
     where = filter_from(query)
     signals = queue_signals(project=place.project, where=where, user=place.user)
-    edge = _whole(query.get("after", ""))
+    edge = whole(query.get("after", ""))
     if edge is not None:
         last = Signal.objects.filter(project=place.project, pk=edge).first()
         signals = after(signals, where=where, last=last) if last else signals
@@ -203,7 +206,7 @@ def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
         by_chance=by_chance(checked),
         shown=_times(len(shown), "signal", "signals") + " shown",
         first_query=(text or "?") if edge is not None else "",
-        report_query=query_of(msgspec.structs.replace(where, sort="rarest")),
+        report_query=_report_query(where),
         refusal=place.refusal(Permission.REVIEW),
         checks=[(check.slug, check.label) for check in CHECKS],
         outcomes=[kind.value for kind in OutcomeKind],

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from apps.web.words import number_in_words, percent_in_words
+from apps.engine.nulls import Association
+from apps.web.words import association_in_words, number_in_words, percent_in_words
 
 Line = tuple[str, str]
 
@@ -112,3 +113,8 @@ def second_looks(facts: dict[str, Any]) -> list[Line]:
         if facts.get(name) is not None
         for line in lines(facts[name])
     ]
+
+
+def outcome_line(found: Association | None) -> Line:
+    """How the check goes with the outcome in the signal's own group, its upload."""
+    return ("Outcome of traces of the same upload", association_in_words(found))

@@ -28,12 +28,12 @@ from apps.review.transitions import (
     SignalState,
     Verdict,
 )
-from apps.screening.queries import counts_per_check
+from apps.screening.queries import counts_per_check, outcome_association
 from apps.traces.queries import bodies_between, invocations_of, steps_of
 from apps.web.access import Place
 from apps.web.forms import DecisionForm
 from apps.web.pages.queue import fields_of, query_of
-from apps.web.pages.second_looks import second_looks
+from apps.web.pages.second_looks import Line, outcome_line, second_looks
 from apps.web.pages.steps import StepLine, step_lines
 from apps.web.pages.trace import window_in_words
 from apps.web.words import expected_in_words, number_in_words
@@ -151,14 +151,24 @@ def _length_words(evidence: dict[str, Any]) -> str:
 
 
 def _by_chance(place: Place, signal: Signal) -> str:
-    for entry in counts_per_check(place.project):
-        if entry.slug == signal.check_slug and entry.expected is not None:
+    for entry in counts_per_check(place.project, check_slug=signal.check_slug):
+        if entry.expected is not None:
             return (
                 f"In this project the check fired on {number_in_words(entry.signals)} "
                 f"of {number_in_words(entry.applicable)} applicable sequences; chance "
                 f"alone would give about {expected_in_words(entry.expected)}."
             )
     return ""
+
+
+def _outcome_line(place: Place, signal: Signal) -> Line:
+    return outcome_line(
+        outcome_association(
+            project=place.project,
+            check_slug=signal.check_slug,
+            upload_id=signal.trace.upload_id,
+        )
+    )
 
 
 def _link(place: Place, signal_id: int | None, query: str) -> str:
@@ -186,9 +196,9 @@ def signal_page(
     before, following = neighbours(
         project=place.project, where=where, signal=signal, user=place.user
     )
-    fired, decided, confirmed = check_precision(project=place.project).get(
-        signal.check_slug, (0, 0, 0)
-    )
+    fired, decided, confirmed = check_precision(
+        project=place.project, check_slug=signal.check_slug
+    ).get(signal.check_slug, (0, 0, 0))
     draft = draft_of(signal=signal, user=place.user)
     history = list(history_of(signal))
     known, missing = evidence.get("usage_known"), evidence.get("usage_missing")
@@ -243,7 +253,10 @@ def signal_page(
         length_words=_length_words(evidence),
         has_labels=any(row.label for row in rows),
         by_chance=_by_chance(place, signal),
-        second_looks=second_looks(evidence.get("facts") or {}),
+        second_looks=[
+            *second_looks(evidence.get("facts") or {}),
+            _outcome_line(place, signal),
+        ],
         parameters=msgspec.json.encode(evidence.get("parameters") or {}).decode(),
         decision_note=history[-1].note if history else "",
     )

@@ -20,6 +20,7 @@ from apps.traces.queries import (
     trials_of,
 )
 from apps.web.access import Place
+from apps.web.numbers import whole
 from apps.web.pages.steps import StepLine, step_lines
 from apps.web.pages.uploads import FORMAT_LABELS
 from apps.web.words import chance_in_words, number_in_words
@@ -27,6 +28,8 @@ from apps.web.words import chance_in_words, number_in_words
 WINDOW = 100
 MOST_TRIALS = 50
 MOST_ANSWERS = 100
+# A trace of more steps leaves only as its raw upload: no request loads a big one.
+MAX_DOWNLOAD_STEPS = 5_000
 
 
 class AnswerRow(msgspec.Struct, frozen=True):
@@ -57,6 +60,7 @@ class TracePage(msgspec.Struct, frozen=True):
     next_query: str
     outcome_text: str
     format_label: str
+    may_download: bool
     labels: list[tuple[str, Any]]
     metadata: list[tuple[str, Any]]
 
@@ -82,9 +86,8 @@ def _answers(trace: Trace) -> list[AnswerRow]:
 
 def _first_of(query: Mapping[str, str], step_count: int) -> int:
     """The first step of the window: `from` or the window that holds `step` (from 1)."""
-    value = query.get("from", query.get("step", "1"))
-    asked = int(value) - 1 if value.isdecimal() and len(value) < 10 else 0
-    return max(0, min(asked, max(0, step_count - 1)) // WINDOW * WINDOW)
+    asked = (whole(query.get("from", query.get("step", "1"))) or 1) - 1
+    return min(asked, max(0, step_count - 1)) // WINDOW * WINDOW
 
 
 def window_in_words(first: int, last: int, step_count: int) -> str:
@@ -142,6 +145,7 @@ def trace_page(place: Place, trace: Trace, query: Mapping[str, str]) -> TracePag
         first_query="?from=1" if first else "",
         next_query=f"?from={last + 2}" if last + 1 < trace.step_count else "",
         outcome_text=outcome_in_words(trace),
+        may_download=trace.step_count <= MAX_DOWNLOAD_STEPS,
         format_label=FORMAT_LABELS.get(trace.format, trace.format),
         labels=sorted(trace.labels.items()),
         metadata=sorted(trace.metadata.items()),

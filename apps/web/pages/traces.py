@@ -19,6 +19,7 @@ from apps.traces.queries import (
     traces_of,
 )
 from apps.web.access import Place
+from apps.web.numbers import whole
 
 SORT_LABELS = {
     "newest": "Newest first",
@@ -52,10 +53,6 @@ class TracesPage(msgspec.Struct, frozen=True):
     sorts: dict[str, str]
 
 
-def _whole(value: str) -> int | None:
-    return int(value) if value.isdecimal() and len(value) < 19 else None
-
-
 def filter_from(query: Mapping[str, str]) -> TraceFilter:
     """The filter that a URL asks for; what it does not know it ignores."""
 
@@ -73,8 +70,8 @@ def filter_from(query: Mapping[str, str]) -> TraceFilter:
         usage=one_of("usage", set(USAGE_LABELS)),
         agent=text("agent"),
         model=text("model"),
-        upload=_whole(query.get("upload", "")),
-        task=_whole(query.get("task", "")),
+        upload=whole(query.get("upload", "")),
+        task=whole(query.get("task", "")),
         sort=one_of("sort", set(SORTS), "newest"),
     )
 
@@ -94,7 +91,7 @@ def traces_page(place: Place, query: Mapping[str, str]) -> TracesPage:
     """One page of the traces that the URL asks for."""
     where = filter_from(query)
     project = place.project
-    edge = _whole(query.get("after", ""))
+    edge = whole(query.get("after", ""))
     last = (
         Trace.objects.filter(project=project, pk=edge).first()
         if edge is not None

@@ -13,6 +13,7 @@ from apps.traces.queries import PAGE_SIZE, rejected_of, uploads_of
 from apps.traces.storage import size_in_words
 from apps.traces.transitions import UploadState
 from apps.web.access import Place
+from apps.web.numbers import whole
 from apps.web.pages.checks import CheckSummary, check_summaries
 from apps.web.words import number_in_words
 
@@ -120,8 +121,7 @@ def upload_row(upload: Upload) -> UploadRow:
 
 def uploads_page(place: Place, *, before: str) -> UploadsPage:
     """One page of uploads, newest first."""
-    edge = int(before) if before.isdecimal() and len(before) < 19 else None
-    rows = list(uploads_of(place.project, before=edge)[: PAGE_SIZE + 1])
+    rows = list(uploads_of(place.project, before=whole(before))[: PAGE_SIZE + 1])
     shown = rows[:PAGE_SIZE]
     return UploadsPage(
         place=place,

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
+
+from apps.traces.storage import too_large_sentence, was_too_large
 
 TITLES = {
     400: "That request does not work",
@@ -15,14 +21,21 @@ TITLES = {
     503: "Back in a moment",
 }
 
+# What Django raises when a connection cannot be had, or breaks while it is used.
+DATABASE_AWAY = (OperationalError, InterfaceError)
+
 
 def refusal(request: HttpRequest, *, status: int, sentence: str) -> HttpResponse:
-    """An answer that says in one sentence why something did not happen."""
+    """An answer that says in one sentence why something did not happen.
+
+    Asks neither the database nor the session, so it can be given when they are away.
+    """
     accept = request.headers.get("Accept", "")
     if request.path.startswith("/api/") or accept.startswith("application/json"):
         return JsonResponse(
             {"state": "failed", "sentence": sentence, "detail": sentence}, status=status
         )
+    # Without the request, because context processors ask the database.
     body = render_to_string(
         "web/error.html",
         {
@@ -30,9 +43,22 @@ def refusal(request: HttpRequest, *, status: int, sentence: str) -> HttpResponse
             "title": TITLES.get(status, "Not now"),
             "sentence": sentence,
         },
-        request=request,
     )
     return HttpResponse(body, status=status)
+
+
+def database_away(request: HttpRequest) -> HttpResponse:
+    """503 with `Retry-After`, for the moments in which the database does not answer."""
+    response = refusal(
+        request,
+        status=503,
+        sentence=(
+            "The database does not answer just now. Nothing is lost; "
+            "try again in a moment."
+        ),
+    )
+    response["Retry-After"] = "5"
+    return response
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
@@ -59,7 +85,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500: we broke, the user did not."""
+    """500: we broke, the user did not; 503 when it is the database that is away."""
+    if isinstance(sys.exc_info()[1], DATABASE_AWAY):
+        return database_away(request)
     return refusal(
         request,
         status=500,
@@ -68,7 +96,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001
-    """403 for a form whose token is stale."""
+    """403 for a form whose token is stale; 413 when a large file hid the token."""
+    if was_too_large(request.META):
+        sentence = too_large_sentence(settings.MAX_UPLOAD_BYTES)
+        return refusal(request, status=413, sentence=sentence)
     return refusal(
         request,
         status=403,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_not_required
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
 
@@ -22,6 +22,6 @@ def readyz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-    except DatabaseError:
+    except (DatabaseError, InterfaceError):
         return JsonResponse({"database": False}, status=503)
     return JsonResponse({"database": True})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -15,6 +17,7 @@ from apps.reports.layout import outline_of
 from apps.reports.models import Report
 from apps.reports.operations import filter_in_words, freeze
 from apps.reports.queries import document_of, filename, reports_of
+from apps.review.queries import QueueFilter
 from apps.web.access import Place, in_project
 from apps.web.forms import ReportForm, first_error
 from apps.web.pages.queue import fields_of, filter_from
@@ -30,15 +33,22 @@ def reports(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST":
         check_allowed(place.role, Permission.FREEZE_REPORT)
         return _freeze(request, place)
-    where = filter_from(request.GET)
+    where = _where(request.GET)
+    is_part = where.is_narrowed or where.view != "all"
     context = {
         "place": place,
-        "filter_words": filter_in_words(where) if where.is_narrowed else "",
+        "filter_words": filter_in_words(where) if is_part else "",
         "reports": reports_of(place.project)[:200],
-        "fields": fields_of(where),
+        "fields": fields_of(where) | {"view": where.view},
         "refusal": place.refusal(Permission.FREEZE_REPORT),
     }
     return render(request, "web/reports.html", context)
+
+
+def _where(query: Mapping[str, str]) -> QueueFilter:
+    """What a report holds: every signal, decided or not, unless the query says less."""
+    where = filter_from(query)
+    return where if "view" in query else msgspec.structs.replace(where, view="all")
 
 
 def _freeze(request: HttpRequest, place: Place) -> HttpResponse:
@@ -49,7 +59,7 @@ def _freeze(request: HttpRequest, place: Place) -> HttpResponse:
         project=place.project,
         user=place.user,
         title=form.cleaned_data["title"],
-        where=filter_from(request.POST),
+        where=_where(request.POST),
         now=timezone.now(),
     )
     messages.success(request, "Frozen. This report will not change any more.")

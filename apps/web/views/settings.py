@@ -9,12 +9,12 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from apps.accounts.models import User
-from apps.accounts.operations import create_sign_in_link, set_role
+from apps.accounts.operations import add_member as admit
 from apps.accounts.operations import create_token as new_token
+from apps.accounts.operations import renew_sign_in_link, set_role
 from apps.accounts.operations import revoke_token as end_token
-from apps.accounts.permissions import Permission, Role, Scope
-from apps.accounts.queries import members_of, tokens_of
+from apps.accounts.permissions import NotAllowed, Permission, Role, Scope
+from apps.accounts.queries import link_refusals, members_of, tokens_of
 from apps.web.access import Place, in_project
 from apps.web.forms import MemberForm, RoleForm, TokenForm, first_error
 from apps.web.views.errors import refusal
@@ -23,9 +23,11 @@ from apps.web.views.errors import refusal
 def _page(
     request: HttpRequest, place: Place, *, status: int = 200, **extra: object
 ) -> HttpResponse:
+    members = list(members_of(place.project))
+    no_link = link_refusals(users=[m.user for m in members], asked_by=place.user)
     context = {
         "place": place,
-        "members": members_of(place.project),
+        "members": [(member, no_link[member.user_id]) for member in members],
         "tokens": tokens_of(place.project),
         "roles": Role.choices,
         "scopes": Scope.choices,
@@ -50,18 +52,32 @@ def add_member(request: HttpRequest, place: Place) -> HttpResponse:
     form = MemberForm(request.POST)
     if not form.is_valid():
         return _page(request, place, status=422, member_error=first_error(form))
-    now = timezone.now()
-    user, is_new = User.objects.get_or_create(username=form.cleaned_data["username"])
-    link = ""
-    if is_new:
-        user.set_unusable_password()
-        user.save()
-        secret = create_sign_in_link(user=user, now=now)
-        link = request.build_absolute_uri(reverse("sign-in-link", args=[secret]))
-    set_role(
-        project=place.project, user=user, role=Role(form.cleaned_data["role"]), now=now
+    user, secret = admit(
+        project=place.project,
+        username=form.cleaned_data["username"],
+        role=Role(form.cleaned_data["role"]),
+        now=timezone.now(),
     )
+    link = _link_of(request, secret) if secret else ""
     return _page(request, place, new_link=link, new_member=user)
+
+
+def _link_of(request: HttpRequest, secret: str) -> str:
+    return request.build_absolute_uri(reverse("sign-in-link", args=[secret]))
+
+
+@require_POST
+@in_project(Permission.MANAGE_MEMBERS)
+def member_link(request: HttpRequest, place: Place, user_id: int) -> HttpResponse:
+    """Make a member's sign-in link anew, shown once; 422 with a sentence if refused."""
+    user = place.member(user_id)
+    try:
+        secret = renew_sign_in_link(user=user, asked_by=place.user, now=timezone.now())
+    except NotAllowed as error:
+        return _page(request, place, status=422, link_error=str(error))
+    return _page(
+        request, place, renewed_link=_link_of(request, secret), renewed_member=user
+    )
 
 
 @require_POST

@@ -11,11 +11,9 @@ from apps.engine.formats.evalsite_writer import dump
 from apps.traces.queries import body_of_step, engine_trace
 from apps.web.access import Place, in_project
 from apps.web.pages.steps import body_text
-from apps.web.pages.trace import trace_page
+from apps.web.pages.trace import MAX_DOWNLOAD_STEPS, trace_page
 from apps.web.pages.traces import traces_page
 from apps.web.views.errors import refusal
-
-MAX_DOWNLOAD_STEPS = 5_000
 
 
 @require_safe

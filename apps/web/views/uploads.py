@@ -25,7 +25,12 @@ from apps.accounts.permissions import Permission, check_allowed
 from apps.pipeline.flow import EmptyUpload, submit_upload
 from apps.pipeline.flow import read_again as read_upload_again
 from apps.traces.models import Upload
-from apps.traces.storage import HashedUpload, open_raw
+from apps.traces.storage import (
+    HashedUpload,
+    open_raw,
+    too_large_sentence,
+    was_too_large,
+)
 from apps.web.access import Place, in_project
 from apps.web.forms import ReadAgainForm, format_choices
 from apps.web.pages.uploads import receipt_page, upload_row, uploads_page
@@ -49,6 +54,9 @@ def uploads(request: HttpRequest, place: Place) -> HttpResponse:
 
 def _take_files(request: HttpRequest, place: Place) -> HttpResponse:
     files = [f for f in request.FILES.getlist("file") if isinstance(f, HashedUpload)]
+    if was_too_large(request.META):
+        sentence = too_large_sentence(settings.MAX_UPLOAD_BYTES)
+        return refusal(request, status=413, sentence=sentence)
     override = request.POST.get("format", "")
     if override not in dict(format_choices()):
         return refusal(

@@ -1,4 +1,7 @@
-"""Bring database and pages up to date, and make a sign-in link. `run` calls it."""
+"""Bring database, files and pages up to date, and make a sign-in link.
+
+`run` calls it.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 
+from apps.traces.storage import remove_abandoned
+
 
 class Command(BaseCommand):
     """Safe to run twice: each part does only what is left to do."""
@@ -28,6 +33,7 @@ class Command(BaseCommand):
         """Do each part, then write the path of the link into the file."""
         call_command("migrate", interactive=False, verbosity=0)
         collect_static_files(Path(settings.DATA_DIR) / "static-stamp")
+        remove_abandoned()
         call_command("demo", stdout=self.stdout)
         options["answer"].touch(mode=0o600)
         options["answer"].write_text(sign_in_path())

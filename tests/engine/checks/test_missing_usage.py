@@ -61,3 +61,23 @@ def test_placeholders_repeats_and_failed_attempts_are_not_calls():
         )
     )
     assert (found.answer, found.evidence.length) == (Answer.QUIET, 2)
+    assert found.headline == "Output length reported on 2 of 2 completed model calls"
+    assert found.reason == (
+        "Every completed model call reports how many tokens it wrote. 3 further records "
+        "are not counted here (1 duplicate, 1 placeholder, 1 retried)."
+    )
+    assert found.evidence.facts["removed"] == {
+        "duplicate": 1,
+        "placeholder": 1,
+        "retried": 1,
+    }
+
+
+def test_calls_that_all_failed_are_not_told_as_no_calls():
+    found = answer(trace_of(call(0, None, step={"status": StepStatus.ERROR})))
+    assert (found.answer, found.reason_code) == (
+        Answer.NOT_APPLICABLE,
+        "no_completed_calls",
+    )
+    assert found.headline == "No completed model calls recorded"
+    assert "1 further record is not counted here (1 failed)." in found.reason
