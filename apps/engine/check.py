@@ -167,24 +167,34 @@ def hash_of_inputs(*inputs: object) -> str:
     return hashlib.sha256(msgspec.json.encode(inputs)).hexdigest()
 
 
+TINY: Final = "less than 0.0001 %"
+
+
 def percent(share: float) -> str:
     """A share of 1 as a percentage for a sentence: `82.4 %`, `0.83 %`, `60 %`."""
     value = share * 100
     if value == 0 or value >= 10:
         return f"{value:.1f}".removesuffix(".0") + " %"
     if value < 0.0001:
-        return "less than 0.0001 %"
+        return TINY
     digits = 2 - math.ceil(math.log10(value))
     text = f"{round(value, digits):.{max(digits, 0)}f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
+def _spaced(number: int) -> str:
+    """Digits in threes, with the thin spaces that pages use."""
+    return f"{number:,}".replace(",", "\u202f")
+
+
 def odds(probability: Fraction) -> str:
     """A probability for a sentence: `1 of 720 (0.14 %)`, or its percentage alone."""
-    share = percent(float(probability))
+    # A positive probability below the smallest float is tiny, never 0 %.
+    is_tiny = probability > 0 and float(probability) == 0
+    share = TINY if is_tiny else percent(float(probability))
     if probability.denominator > _LONGEST_ODDS:
         return share
-    return f"{probability.numerator:,} of {probability.denominator:,} ({share})"
+    return f"{_spaced(probability.numerator)} of {_spaced(probability.denominator)} ({share})"
 
 
 class Check(Protocol):

@@ -11,6 +11,7 @@ from apps.reports.document import ChancePart, Rate
 THIN: Final = "\u202f"
 NOT_RECORDED: Final = "not recorded"
 _LONG_TERM: Final = 15
+_TINIEST: Final = 1e-300
 
 
 def number(value: float | None) -> str:
@@ -46,7 +47,8 @@ def chance(part: ChancePart | None) -> str:
     """`1 of 720 (0.14 %)`, `1.8 % ± 0.3 % (simulated)`, or that there is none."""
     if part is None:
         return "no null model"
-    share = percent(part.value)
+    # No null model gives exactly nothing: a 0 here is a number below the smallest float.
+    share = percent(part.value or _TINIEST)
     if part.numerator is not None and part.denominator is not None:
         return f"{_term(part.numerator)} of {_term(part.denominator)} ({share})"
     if part.standard_error:

@@ -34,6 +34,10 @@ class Conflict(Exception):
     """Someone else acted first; the message says who and what."""
 
 
+class AlreadySubmitted(Exception):
+    """This very form was taken before; nothing is written a second time."""
+
+
 class DecisionInput(msgspec.Struct, frozen=True):
     """What a reviewer submits about a signal."""
 
@@ -267,7 +271,7 @@ def decide(
 
     An open signal is claimed on the way. Raises `Conflict` (with who decided what)
     when it was decided since or someone else has the claim, `NotPossibleNow` when the
-    decision lacks something. The same `submission` twice is one decision.
+    decision lacks something, `AlreadySubmitted` when the same `submission` came before.
     """
     check_is_complete(
         verdict=decision.verdict, reason=decision.reason, note=decision.note
@@ -281,7 +285,7 @@ def decide(
     with transaction.atomic():
         signal = _locked(signal_id)
         if submission and _was_submitted(signal, submission):
-            return signal
+            raise AlreadySubmitted
         _check_may_decide(signal, user, base_version)
         if signal.state == SignalState.CLAIMED and signal.claimed_by_id != user.pk:
             _release(signal, act=Act.EXPIRED, by=None)

@@ -129,6 +129,8 @@ def in_project(
                 raise PermissionDenied(str(error)) from error
             place = Place(project=found.project, user=user, role=found.role)
             request.place = place  # type: ignore[attr-defined]
+            if request.session.get("project") != found.project.slug:
+                request.session["project"] = found.project.slug
             return view(request, place, *args, **kwargs)
 
         return cast(

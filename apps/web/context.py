@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from apps.accounts.models import Project, User
 from apps.accounts.permissions import Permission
-from apps.accounts.queries import projects_of
+from apps.accounts.queries import membership, projects_of
 from apps.review.queries import open_count
 from apps.web.access import Place
 
@@ -46,10 +46,23 @@ _ITEMS = (
 )
 
 
+def _place_of(request: HttpRequest) -> Place | None:
+    """The page's own project, else the one that was visited last in this session."""
+    place = getattr(request, "place", None)
+    if isinstance(place, Place):
+        return place
+    user = getattr(request, "user", None)
+    slug = request.session.get("project") if isinstance(user, User) else None
+    found = membership(user=user, slug=slug) if slug and user else None
+    if found is None or not isinstance(user, User):
+        return None
+    return Place(project=found.project, user=user, role=found.role)
+
+
 def navigation(request: HttpRequest) -> dict[str, Any]:
     """Context of every page: `nav` inside a project, None elsewhere."""
-    place = getattr(request, "place", None)
-    if not isinstance(place, Place) or not isinstance(request.user, User):
+    place = _place_of(request)
+    if place is None:
         return {"nav": None}
     match = request.resolver_match
     current = match.url_name if match else ""
@@ -71,7 +84,7 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
             ],
             others=[
                 m.project
-                for m in projects_of(request.user)
+                for m in projects_of(place.user)
                 if m.project_id != place.project.pk
             ],
             may_upload=place.can(Permission.UPLOAD),

@@ -23,6 +23,11 @@ def percent_in_words(value: float | None) -> str:
     return NOT_RECORDED if value is None else words.percent(value)
 
 
+def floor_in_words(value: float) -> str:
+    """The smallest probability attainable: never 0, at the least a very small number."""
+    return words.percent(value or 1e-300)
+
+
 def expected_in_words(value: float) -> str:
     """How many signals chance alone would give."""
     return words.expected(value)

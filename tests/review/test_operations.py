@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from apps.accounts.permissions import Role
 from apps.review import operations as review
 from apps.review.models import Draft, HistoryEntry, Signal
-from apps.review.operations import Conflict, DecisionInput
+from apps.review.operations import AlreadySubmitted, Conflict, DecisionInput
 from apps.review.queries import QueueFilter, last_decided_by, neighbours
 from apps.review.transitions import NotPossibleNow, SignalState, Verdict
 from tests.factories import NOW, decay_trace, make_member, upload_traces
@@ -98,15 +98,19 @@ def test_dismissing_needs_a_reason_and_other_needs_a_note(signal, reviewer):
 
 
 def test_the_same_submission_twice_is_one_decision(signal, reviewer):
-    submission = uuid4()
-    for _ in range(2):
-        review.decide(
+    def submit():
+        return review.decide(
             signal_id=signal.pk,
             user=reviewer,
             decision=CONFIRM,
             base_version=0,
             submission=submission,
         )
+
+    submission = uuid4()
+    submit()
+    with pytest.raises(AlreadySubmitted):
+        submit()
     assert acts(signal).count("decided") == 1
 
 

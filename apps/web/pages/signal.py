@@ -46,6 +46,7 @@ MEANINGS = {
 }
 AROUND = 12
 MOST_STEPS = 200
+MOST_VALUES = 400
 
 
 class SeriesRow(msgspec.Struct, frozen=True):
@@ -68,6 +69,7 @@ class SignalPage(msgspec.Struct, frozen=True):
     usage_total: int | None
     figure: dict[str, Any] | None
     series_rows: list[SeriesRow]
+    cut_words: str
     steps: list[StepLine]
     first_step: int
     last_step: int
@@ -108,6 +110,22 @@ def _check_of(signal: Signal) -> Check | None:
         return by_slug(signal.check_slug)
     except KeyError:
         return None
+
+
+def bounded(series: dict[str, Any] | None) -> tuple[dict[str, Any] | None, str]:
+    """The series with 400 values at most, and a sentence about what is not shown."""
+    if not series or len(series["values"]) <= MOST_VALUES:
+        return series, ""
+    half = MOST_VALUES // 2
+    cut = {
+        name: [*series[name][:half], *series[name][-half:]]
+        for name in ("steps", "values", "labels")
+        if series.get(name)
+    }
+    return {**series, **cut}, (
+        f"The first and the last {half} of {number_in_words(len(series['values']))} "
+        "values are shown; the evidence rests on all of them."
+    )
 
 
 def _rows(series: dict[str, Any] | None) -> list[SeriesRow]:
@@ -187,6 +205,7 @@ def signal_page(
     """The review page of `signal` inside the view `where`; `typed` wins over drafts."""
     evidence: dict[str, Any] = signal.screening.evidence
     series = evidence.get("series")
+    series, cut_words = bounded(series)
     rows = _rows(series)
     marked = dict.fromkeys(evidence.get("steps") or [], "")
     marked |= {row.step: row.value for row in rows}
@@ -213,6 +232,7 @@ def signal_page(
         usage_total=None if known is None else known + (missing or 0),
         figure=sequence_figure(series) if series else None,
         series_rows=rows,
+        cut_words=cut_words,
         steps=step_lines(
             steps_of(signal.trace_id, first=first, last=last),
             invocations=invocations,

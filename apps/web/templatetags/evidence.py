@@ -17,6 +17,7 @@ from apps.web.pages.steps import as_text as text_of
 from apps.web.words import (
     chance_in_words,
     expected_in_words,
+    floor_in_words,
     number_in_words,
     percent_in_words,
 )
@@ -36,6 +37,12 @@ def number(value: float | None) -> str:
 def percent(value: float | None) -> str:
     """A share of 1 as `38 %`; small ones keep two significant digits."""
     return percent_in_words(value)
+
+
+@register.filter
+def floor(value: float) -> str:
+    """The smallest probability attainable, in percent."""
+    return floor_in_words(value)
 
 
 @register.filter

@@ -129,6 +129,10 @@ def decide(request: HttpRequest, place: Place, signal_id: int) -> HttpResponse:
             base_version=form.cleaned_data["version"],
             submission=form.cleaned_data["submission"],
         )
+    except review.AlreadySubmitted:
+        # The first of these forms goes on to the next signal; this one claims nothing.
+        url = reverse("signal", args=[place.project.slug, signal_id])
+        return redirect(url + query_of(where))
     except NotPossibleNow as error:
         return _say_again(request, place, signal_id, str(error))
     except review.Conflict as error:
