@@ -81,4 +81,4 @@ def test_a_format_chosen_by_hand_is_used_and_its_failure_said(uploads):
     drop(uploads, **{"chat.jsonl": chat_bytes(CHAT)})
     row = row_of(uploads, "chat.jsonl")
     expect(row).to_have_attribute("data-state", "failed", timeout=30_000)
-    assert Upload.objects.get(project__slug=uploads.url.split("/")[4]).format == "tau-bench-results"
+    assert Upload.objects.get(project__slug=uploads.url.split("/")[4]).format == "tau-bench"

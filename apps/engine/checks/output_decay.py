@@ -166,7 +166,7 @@ class OutputDecay:
         if n < self.min_calls:
             calls = "call" if n == 1 else "calls"
             headline = f"{n} serial {calls}, needs {self.min_calls}"
-            return _silent("too_short", headline, _odds_of_a_fall(n, self.min_calls))
+            return _silent("too_short", headline, _why_short(sequence, self.min_calls))
         if missing:
             headline = f"Usage missing on {missing} of {n} calls"
             return _silent("usage_missing", headline, _HOLE)
@@ -245,10 +245,11 @@ def _silent(code: str, headline: str, why: str) -> Judgement:
     return Judgement(Answer.NOT_APPLICABLE, code, headline, reason)
 
 
-def _odds_of_a_fall(n: int, needed: int) -> str:
-    """How often so few different lengths fall; nothing where that says nothing."""
-    if not 2 <= n <= _LONGEST_ODDS:
-        return ""
+def _why_short(sequence: SerialSequence, needed: int) -> str:
+    """How often so few different lengths fall, or what cut the sequence short."""
+    n = len(sequence.outputs)
+    if sequence.cut_words or not 2 <= n <= _LONGEST_ODDS:
+        return sequence.cut_words
     share = f"Of {n} different lengths 1 of {math.factorial(n):,} orders falls"
     return f"{share}; the rule asks for {needed} calls."
 

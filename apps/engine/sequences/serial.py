@@ -88,6 +88,13 @@ class SerialSequence(msgspec.Struct, frozen=True):
         }
         return {reason: list(steps) for reason, steps in by_reason.items() if steps}
 
+    @property
+    def cut_words(self) -> str:
+        """A sentence where a call without a recorded end cut the sequence, else nothing."""
+        if Boundary.NO_DURATION not in {self.began, self.ended}:
+            return ""
+        return "A call whose end is not recorded cut the sequence here."
+
 
 def serial_sequences(trace: Trace) -> tuple[SerialSequence, ...]:
     """All serial sequences of `trace`; the same steps in any order give the same.

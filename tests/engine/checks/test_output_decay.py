@@ -305,3 +305,9 @@ def test_shuffling_the_steps_of_a_trace_changes_no_byte_of_the_answer(outputs, s
     source.shuffle(steps)
     shuffled = msgspec.structs.replace(trace, steps=tuple(steps))
     assert answers(shuffled) == answers(trace)
+
+
+def test_a_sequence_cut_by_a_call_without_an_end_says_so():
+    calls = [call(n, 100 - n, step={"end_ns": None}) for n in range(6)]
+    reasons = {screening.reason for screening in OutputDecay().run(trace_of(*calls))}
+    assert all("end is not recorded" in reason for reason in reasons)
