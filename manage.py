@@ -18,6 +18,14 @@ def main() -> None:
     except bootstrap.CannotPrepare as error:
         sys.exit(str(error))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+    from django.core.exceptions import (  # noqa: PLC0415 - exists only inside
+        ImproperlyConfigured,
+    )
+
+    try:
+        import evalsite.settings  # noqa: F401, PLC0415 - read before Django hides why
+    except ImproperlyConfigured as error:
+        sys.exit(f"The settings do not work. {error}")
     if sys.argv[1:2] in (["check-code"], ["fix-code"]):
         from evalsite import quality  # noqa: PLC0415 - exists only inside
 

@@ -40,4 +40,9 @@ beat_schedule = {
         "schedule": 30.0,
         "options": {"expires": 30},
     },
+    "remove-abandoned-files": {
+        "task": "pipeline.remove_abandoned_files",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
 }

@@ -8,10 +8,12 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from evalsite.embedded import default_data_dir, embedded_urls
+from evalsite.environment import from_environment
 from evalsite.secret_key import lasting_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -31,17 +33,22 @@ class Environment(BaseSettings):
     debug: bool = False
     allowed_hosts: str = "localhost,127.0.0.1,[::1]"
     https: bool = False
-    max_upload_bytes: int = Field(default=512 * 1024**2, gt=0)
-    max_unpacked_bytes: int = Field(default=2 * 1024**3, gt=0)
+    max_upload_bytes: int = Field(default=500_000_000, gt=0)
+    max_unpacked_bytes: int = Field(default=2_000_000_000, gt=0)
     lease_seconds: int = Field(default=20, ge=1)
     claim_seconds: int = Field(default=600, ge=5)
 
 
-env = Environment()
+env = from_environment(Environment)
 
 
 def _database(url: str) -> dict[str, Any]:
     parts = urlsplit(url)
+    if parts.scheme not in {"postgresql", "postgres"} or not parts.path.strip("/"):
+        raise ImproperlyConfigured(
+            "DATABASE_URL is no address of PostgreSQL: it reads "
+            "postgresql://user:password@host:5432/database."
+        )
     query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
     return {
         "ENGINE": "django.db.backends.postgresql",

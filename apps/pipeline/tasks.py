@@ -12,6 +12,7 @@ from apps.pipeline.reading import read_upload
 from apps.pipeline.stuck import free_upload_ids
 from apps.review.operations import release_expired_claims
 from apps.traces.operations import give_up_stuck_uploads
+from apps.traces.storage import remove_abandoned
 
 
 @shared_task(name="pipeline.parse_upload")
@@ -26,6 +27,12 @@ def resume_stuck(**_later: Any) -> None:
     give_up_stuck_uploads()
     for upload_id in free_upload_ids():
         parse_upload.delay(upload_id=upload_id)
+
+
+@shared_task(name="pipeline.remove_abandoned_files")
+def remove_abandoned_files(**_later: Any) -> None:
+    """Remove what uploads left behind that never came to their end."""
+    remove_abandoned()
 
 
 @shared_task(name="pipeline.release_expired_claims")

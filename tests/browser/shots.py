@@ -33,7 +33,9 @@ def _settle(page: Page) -> None:
     page.evaluate("document.fonts.ready")
     for chart in page.locator("[data-chart]").all():
         chart.scroll_into_view_if_needed()
-        page.wait_for_function("e => e.classList.contains('is-drawn')", arg=chart.element_handle())
+        page.wait_for_function(
+            "e => e.classList.contains('is-drawn')", arg=chart.element_handle()
+        )
     page.evaluate("scrollTo(0, 0)")
 
 
@@ -51,7 +53,9 @@ def _take(page: Page, scene: Scene, name: str) -> None:
     )
 
 
-def take_all(browser: Browser, *, address: str, owner: User, scenes: list[Scene]) -> int:
+def take_all(
+    browser: Browser, *, address: str, owner: User, scenes: list[Scene]
+) -> int:
     """Take every scene in both themes and widths; returns how many pictures."""
     taken = 0
     for theme in ("light", "dark"):
@@ -72,8 +76,12 @@ def take_all(browser: Browser, *, address: str, owner: User, scenes: list[Scene]
 def main(wanted: list[str]) -> int:
     """Furnish a project and take the pictures; returns the exit code."""
     call_command("migrate", interactive=False, verbosity=0)
-    owner = User.objects.create_user(username="owner", first_name="Olga", last_name="Nowak")
-    reviewer = User.objects.create_user(username="ana", first_name="Ana", last_name="Reyes")
+    owner = User.objects.create_user(
+        username="owner", first_name="Olga", last_name="Nowak"
+    )
+    reviewer = User.objects.create_user(
+        username="ana", first_name="Ana", last_name="Reyes"
+    )
     shared = SHARED if SHARED.is_dir() else None
     scenes = scenes_of(furnish(owner=owner, reviewer=reviewer, shared=shared))
     if unknown := set(wanted) - {scene.name for scene in scenes}:

@@ -89,7 +89,9 @@ def flow(request, site) -> Flow:
         content=content,
         rewards=Counter("pass" if t["reward"] == 1 else "fail" for t in trials),
         model_calls=sum(m["role"] == "assistant" for t in trials for m in t["traj"]),
-        drift={"hard_collapse": 10, "collapse": 12, "broadened": 12} if is_real else None,
+        drift={"hard_collapse": 10, "collapse": 12, "broadened": 12}
+        if is_real
+        else None,
         owner=owner,
         project=make_project(owner=owner),
     )
@@ -128,8 +130,7 @@ def stats(page) -> dict[str, str]:
     names = page.locator(".stat dt").all_inner_texts()
     values = page.locator(".stat dd.value").all_inner_texts()
     return {
-        name.lower(): numbers(value)
-        for name, value in zip(names, values, strict=True)
+        name.lower(): numbers(value) for name, value in zip(names, values, strict=True)
     }
 
 
@@ -150,9 +151,9 @@ def test_the_file_is_stored_as_tasks_trials_and_outcomes(flow, uploaded):
     traces = Trace.objects.filter(project=flow.project)
     tasks = Task.objects.filter(project=flow.project)
     assert (traces.count(), tasks.count()) == (200, 50)
-    assert {tuple(sorted(t.trace_set.values_list("trial", flat=True))) for t in tasks} == {
-        (0, 1, 2, 3)
-    }
+    assert {
+        tuple(sorted(t.trace_set.values_list("trial", flat=True))) for t in tasks
+    } == {(0, 1, 2, 3)}
     assert Counter(traces.values_list("outcome", flat=True)) == flow.rewards
     assert uploaded.usage_known == 0
     assert uploaded.model_call_count == flow.model_calls
@@ -183,12 +184,18 @@ def test_the_overview_says_what_could_not_be_checked(flow, page, uploaded):
 
 def test_the_same_bytes_lead_to_the_same_upload(flow, page, uploaded):
     page.goto(flow.uploads)
-    page.set_input_files("#id_file", {"name": "again.json", "mimeType": "", "buffer": flow.content})
+    page.set_input_files(
+        "#id_file", {"name": "again.json", "mimeType": "", "buffer": flow.content}
+    )
     row = page.locator("[data-upload-list] .row").first
     expect(row).to_have_attribute("data-state", "done", timeout=READING)
     expect(row).to_contain_text("Already here")
-    assert row.locator("a").first.get_attribute("href") == f"{flow.uploads}{uploaded.pk}/"
-    assert Upload.objects.filter(project=flow.project, sha256=uploaded.sha256).count() == 1
+    assert (
+        row.locator("a").first.get_attribute("href") == f"{flow.uploads}{uploaded.pk}/"
+    )
+    assert (
+        Upload.objects.filter(project=flow.project, sha256=uploaded.sha256).count() == 1
+    )
 
 
 def dismiss(page, *, note: str) -> None:
@@ -213,7 +220,11 @@ def test_a_signal_is_claimed_decided_undone_and_decided_again_by_keyboard(
     dismiss(page, note="The task ends that way.")
     expect(page.locator("#messages")).to_contain_text("Decided")
     signal.refresh_from_db()
-    assert (signal.state, signal.verdict, signal.reason) == ("decided", "dismiss", "converged")
+    assert (signal.state, signal.verdict, signal.reason) == (
+        "decided",
+        "dismiss",
+        "converged",
+    )
 
     page.keyboard.press("u")
     expect(page.locator("#messages")).to_contain_text("Undone")
@@ -228,9 +239,17 @@ def test_a_signal_is_claimed_decided_undone_and_decided_again_by_keyboard(
     page.goto(first)
     history = page.locator(".history li").all_inner_texts()
     said = [re.sub(r"\s+", " ", line) for line in history]
-    expected = ["Opened by", "claimed it", "dismiss", "took the decision back", "confirm"]
+    expected = [
+        "Opened by",
+        "claimed it",
+        "dismiss",
+        "took the decision back",
+        "confirm",
+    ]
     assert len(said) == len(expected)
-    assert [word for word, line in zip(expected, said, strict=True) if word not in line] == []
+    assert [
+        word for word, line in zip(expected, said, strict=True) if word not in line
+    ] == []
     assert "The task ends that way." in said[2]
 
 
@@ -246,7 +265,9 @@ def test_a_report_is_frozen_from_the_queue_and_taken_away(flow, page, uploaded):
         page.get_by_role("link", name="Markdown").click()
     text = markdown.value.path().read_text()
     assert text.startswith("# ")
-    for headline in Signal.objects.filter(project=flow.project).values_list("headline", flat=True):
+    for headline in Signal.objects.filter(project=flow.project).values_list(
+        "headline", flat=True
+    ):
         assert headline.split(" over ")[0] in text
 
     with page.expect_download() as pdf:

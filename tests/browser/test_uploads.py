@@ -65,7 +65,9 @@ def test_a_row_leads_to_its_receipt_with_line_and_reason(uploads):
     expect(row).to_have_attribute("data-state", "done", timeout=30_000)
     row.get_by_role("link").first.click()
     expect(uploads.locator("h1")).to_have_text("partly.jsonl")
-    expect(uploads.get_by_role("region", name="Records that were not read")).to_contain_text("line 3")
+    expect(
+        uploads.get_by_role("region", name="Records that were not read")
+    ).to_contain_text("line 3")
 
 
 def test_rows_do_not_jump_while_a_file_is_read(uploads):
@@ -81,4 +83,7 @@ def test_a_format_chosen_by_hand_is_used_and_its_failure_said(uploads):
     drop(uploads, **{"chat.jsonl": chat_bytes(CHAT)})
     row = row_of(uploads, "chat.jsonl")
     expect(row).to_have_attribute("data-state", "failed", timeout=30_000)
-    assert Upload.objects.get(project__slug=uploads.url.split("/")[4]).format == "tau-bench"
+    assert (
+        Upload.objects.get(project__slug=uploads.url.split("/")[4]).format
+        == "tau-bench"
+    )

@@ -48,7 +48,10 @@ class Watch:
     def _on_request(self, request: Request) -> None:
         self.requests.append(request.url)
         parts = urlsplit(request.url)
-        if parts.scheme in {"http", "https", "ws", "wss"} and parts.hostname not in LOCAL:
+        if (
+            parts.scheme in {"http", "https", "ws", "wss"}
+            and parts.hostname not in LOCAL
+        ):
             self.problems.append(f"request to another machine: {request.url}")
 
     def check(self) -> None:

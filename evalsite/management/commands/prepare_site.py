@@ -15,7 +15,8 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import OperationalError, connection
 
 from apps.traces.storage import remove_abandoned
 
@@ -31,6 +32,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002
         """Do each part, then write the path of the link into the file."""
+        try:
+            connection.ensure_connection()
+        except OperationalError as error:
+            where = connection.settings_dict
+            raise CommandError(
+                f"The database {where['NAME']} at {where['HOST'] or 'this machine'} does "
+                f"not answer: {str(error).strip().splitlines()[0]}. Check DATABASE_URL."
+            ) from None
         call_command("migrate", interactive=False, verbosity=0)
         collect_static_files(Path(settings.DATA_DIR) / "static-stamp")
         remove_abandoned()

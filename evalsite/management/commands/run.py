@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandParser
-from pydantic import ValidationError
 
+from evalsite.environment import from_environment
 from evalsite.running import Serving, Site, run_site
 from evalsite.settings import env
 from evalsite.supervisor import say
@@ -29,8 +30,8 @@ class Command(BaseCommand):
         """Run until asked to stop; exits 1 with a sentence when that fails."""
         chosen = {"port": options["port"]} if options["port"] else {}
         try:
-            serving = Serving(**chosen)
-        except ValidationError as error:
+            serving = from_environment(Serving, **chosen)
+        except ImproperlyConfigured as error:
             say(f"A setting cannot be used. {error}")
             sys.exit(1)
         site = Site(
