@@ -69,9 +69,7 @@ def measured(run: Callable[[], int]) -> Figure:
 
 def _bodies(trial: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The steps that a reader finds: every message, and every tool call with its result."""
-    results = {
-        m.get("tool_call_id"): m for m in trial["traj"] if m["role"] == "tool"
-    }
+    results = {m.get("tool_call_id"): m for m in trial["traj"] if m["role"] == "tool"}
     for message in trial["traj"]:
         if message["role"] == "tool":
             continue
