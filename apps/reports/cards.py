@@ -35,6 +35,7 @@ from apps.reports.outline import (
     own,
     said,
 )
+from apps.reports.second_looks import lines_of
 from apps.reports.words import chance, moment, number, percent, plural, spaced
 from apps.review.transitions import DismissalReason, FailureKind, Verdict
 
@@ -164,10 +165,8 @@ def _long_facts(signal: SignalPart) -> tuple[Fact, ...]:
         facts.append(Fact("Not modelled", said(" · ".join(evidence.not_modelled))))
     if evidence.series:
         facts.append(Fact("Values", values_in_words(evidence.series)))
-    facts += [
-        Fact(one_line(spaced(name)).capitalize(), _fact(name, value))
-        for name, value in evidence.facts.items()
-    ]
+    for name, value in evidence.facts.items():
+        facts += _further(name, value)
     if evidence.steps:
         facts.append(Fact("Rests on steps", own(_steps(evidence.steps))))
     facts += _trace_facts(signal.trace)
@@ -229,6 +228,14 @@ def values_in_words(series: SeriesPart) -> Cell:
     note = f" ({number(missing)} not recorded, shown as ?)" if missing else ""
     unit = "" if is_lanes(series.values, series.labels) else f" {series.unit}"
     return (*cell, outside(unit, "said"), Span(note, "muted")) if unit else tuple(cell)
+
+
+def _further(name: str, value: object) -> list[Fact]:
+    """A further figure of the check: in words where they are known, else as it is."""
+    lines = [] if name.endswith("_removed") else lines_of(name, value)
+    if not lines:
+        return [Fact(one_line(spaced(name)).capitalize(), _fact(name, value))]
+    return [Fact(label, said(text)) for label, text in lines]
 
 
 def _fact(name: str, value: object) -> Cell:

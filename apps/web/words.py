@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from apps.engine.nulls import Association
 from apps.reports import words
 from apps.reports.document import ChancePart
 
@@ -36,8 +35,3 @@ def expected_in_words(value: float) -> str:
 def chance_in_words(chance: dict[str, Any] | None) -> str:
     """`1 of 720 (0.14 %)`, `1.8 % ± 0.3 % (simulated)`, or that there is none."""
     return words.chance(msgspec.convert(chance, ChancePart) if chance else None)
-
-
-def association_in_words(found: Association | None) -> str:
-    """How firing goes with passing, with its p, or that too few outcomes say."""
-    return words.association(found)

@@ -224,7 +224,8 @@ def test_a_decision_without_a_reason_is_refused_in_words(page, signal):
     page.goto(url_of(signal))
     page.keyboard.press("2")
     page.keyboard.press("Control+Enter")
-    expect(page.locator("[data-saved]")).to_contain_text("why is this signal dismissed")
+    expect(page.locator("[data-saved]")).to_contain_text("Saved")
+    expect(page.locator("[data-refused]")).to_contain_text("why is this signal")
     signal.refresh_from_db()
     assert signal.state != "decided"
 

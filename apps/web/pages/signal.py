@@ -14,6 +14,7 @@ from apps.accounts.permissions import Permission
 from apps.engine.check import Check
 from apps.engine.checks import by_slug
 from apps.figures import sequence_figure
+from apps.reports.second_looks import Line, outcome_line, second_looks
 from apps.review.models import HistoryEntry, Signal
 from apps.review.queries import (
     QueueFilter,
@@ -33,7 +34,6 @@ from apps.traces.queries import bodies_between, invocations_of, steps_of
 from apps.web.access import Place
 from apps.web.forms import DecisionForm
 from apps.web.pages.queue import fields_of, query_of
-from apps.web.pages.second_looks import Line, outcome_line, second_looks
 from apps.web.pages.steps import StepLine, step_lines
 from apps.web.pages.trace import window_in_words
 from apps.web.words import expected_in_words, number_in_words

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from apps.engine.nulls import Association
-from apps.web.words import association_in_words, number_in_words, percent_in_words
+from apps.reports.words import association, number, percent
 
 Line = tuple[str, str]
 
@@ -14,7 +14,7 @@ Line = tuple[str, str]
 def _trend(value: dict[str, Any]) -> Iterator[Line]:
     yield (
         "Mann-Kendall trend",
-        f"S = {value['s']}, one-sided p = {percent_in_words(value['p'])} "
+        f"S = {value['s']}, one-sided p = {percent(value['p'])} "
         f"({value['method']}); it allows an exception to the fall",
     )
 
@@ -22,13 +22,13 @@ def _trend(value: dict[str, Any]) -> Iterator[Line]:
 def _any_run(value: float) -> Iterator[Line]:
     yield (
         "If any part had been searched",
-        f"some falling run of 5 would turn up in {percent_in_words(value)} of orders; "
+        f"some falling run of 5 would turn up in {percent(value)} of orders; "
         "only the whole sequence was judged",
     )
 
 
 def _dependence(value: dict[str, float]) -> Iterator[Line]:
-    parts = [f"{percent_in_words(p)} at φ = {phi}" for phi, p in value.items()]
+    parts = [f"{percent(p)} at φ = {phi}" for phi, p in value.items()]
     yield ("If neighbouring calls depend (AR(1))", "; ".join(parts))
 
 
@@ -37,17 +37,17 @@ def _transitions(value: dict[str, Any]) -> Iterator[Line]:
     if p is None:
         yield ("With its transitions kept", str(value.get("method", "not computed")))
         return
-    spread = f" ± {percent_in_words(error)}" if error else ""
+    spread = f" ± {percent(error)}" if error else ""
     yield (
         "With its transitions kept",
-        f"{percent_in_words(p)}{spread} ({value['method']})",
+        f"{percent(p)}{spread} ({value['method']})",
     )
 
 
 def _inputs(value: dict[str, Any]) -> Iterator[Line]:
     yield (
         "Input length",
-        f"from {number_in_words(value['first'])} to {number_in_words(value['last'])} "
+        f"from {number(value['first'])} to {number(value['last'])} "
         f"tokens, known on {value['known']} calls; context piles up in a serial loop, "
         "so this is no second piece of evidence",
     )
@@ -61,13 +61,12 @@ def _finishes(value: dict[str, int]) -> Iterator[Line]:
 def _lattice(value: list[float]) -> Iterator[Line]:
     yield (
         "Attainable sizes of the drop",
-        ", ".join(number_in_words(size) for size in value)
-        + "; nothing can lie in between",
+        ", ".join(number(size) for size in value) + "; nothing can lie in between",
     )
 
 
 def _delta(value: float) -> Iterator[Line]:
-    yield ("Drop, as a share of its maximum", percent_in_words(value))
+    yield ("Drop, as a share of its maximum", percent(value))
 
 
 def _window(label: str) -> Callable[[list[str]], Iterator[Line]]:
@@ -105,16 +104,25 @@ _KNOWN: dict[str, Callable[[Any], Iterator[Line]]] = {
 }
 
 
+def lines_of(name: str, value: Any) -> list[Line]:
+    """One fact as labelled sentences; none for a fact of no known name or shape."""
+    try:
+        return list(_KNOWN[name](value))
+    except (KeyError, TypeError, AttributeError):
+        # A document of another version may hold the fact in another shape.
+        return []
+
+
 def second_looks(facts: dict[str, Any]) -> list[Line]:
     """The facts of a screening as labelled sentences, in a fixed order."""
     return [
         line
-        for name, lines in _KNOWN.items()
+        for name in _KNOWN
         if facts.get(name) is not None
-        for line in lines(facts[name])
+        for line in lines_of(name, facts[name])
     ]
 
 
 def outcome_line(found: Association | None) -> Line:
     """How the check goes with the outcome in the signal's own group, its upload."""
-    return ("Outcome of traces of the same upload", association_in_words(found))
+    return ("Outcome of traces of the same upload", association(found))
