@@ -9,6 +9,7 @@ import django
 
 django.setup()
 
+from django.conf import settings  # noqa: E402
 from django.core.management import call_command  # noqa: E402 - after the set-up
 from playwright.sync_api import Browser, Page  # noqa: E402
 from pytest_django.live_server_helper import LiveServer  # noqa: E402
@@ -90,6 +91,8 @@ def main(wanted: list[str]) -> int:
         return 2
     chosen = [scene for scene in scenes if not wanted or scene.name in wanted]
     FOLDER.mkdir(exist_ok=True)
+    # Errors as people see them, not as developers do.
+    settings.DEBUG = False
     server = LiveServer("localhost")
     try:
         with browsing() as browser:
