@@ -40,11 +40,13 @@ class TooLarge(Exception):
 
 def size_in_words(size: float) -> str:
     """A byte count for people, in steps of 1,000: `4.1 MB`."""
-    for unit in ("bytes", "kB", "MB"):
+    unit = "bytes"
+    for larger in ("kB", "MB", "GB"):
         if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+            break
         size /= 1000
-    return f"{size:.1f} GB"
+        unit = larger
+    return f"{size:.1f}".removesuffix(".0") + f" {unit}"
 
 
 def too_large_sentence(limit: int) -> str:

@@ -281,7 +281,7 @@ class TestFilesOverTheLimit:
         url = reverse("uploads", args=[project.slug])
         answer = web.post(url, {"file": file_of(1_001)})
         assert answer.status_code == 413
-        assert "This file is larger than 1.0 kB" in sentence_of(answer)
+        assert "This file is larger than 1 kB" in sentence_of(answer)
         assert [p for p in uploads_dir.rglob("*") if p.is_file()] == []
 
     def test_exactly_the_limit_is_taken(self, web, project):
@@ -309,12 +309,12 @@ class TestFilesOverTheLimit:
         url = reverse("api-uploads", args=[project.slug])
         answer = Client().post(url, {"file": file_of(1_001)}, headers=token)
         assert answer.status_code == 413
-        assert "This file is larger than 1.0 kB" in answer.json()["detail"]
+        assert "This file is larger than 1 kB" in answer.json()["detail"]
 
     def test_several_files_together_are_not_called_one_file(self, web, project):
         url = reverse("uploads", args=[project.slug])
         answer = web.post(url, {"file": [file_of(900) for _ in range(100)]})
         assert answer.status_code == 413
         sentence = sentence_of(answer)
-        assert "This request is larger than 1.0 kB" in sentence
+        assert "This request is larger than 1 kB" in sentence
         assert "fewer files" in sentence

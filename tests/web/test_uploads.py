@@ -107,7 +107,7 @@ def test_a_file_over_the_limit_is_refused_unread(owner_client, project, settings
         headers={"Accept": "application/json", "Content-Length": str(2 * 10**9)},
     )
     assert answer.status_code == 413
-    assert "larger than 1.0 kB" in answer.json()["sentence"]
+    assert "larger than 1 kB" in answer.json()["sentence"]
 
 
 def test_a_file_over_the_limit_leaves_nothing_behind(
