@@ -17,7 +17,10 @@ from tests.factories import decay_trace, upload_traces
 @pytest.mark.django_db
 def test_the_queue_of_one_outcome_is_read_from_an_index_in_its_order(project):
     signals = queue_signals(project=project, where=QueueFilter(outcome="fail"))
+    passed = [decay_trace(100, 90, 80, 70, 40, name=f"run {n}") for n in range(300)]
+    upload_traces(project, *passed)
     with connection.cursor() as cursor:
+        cursor.execute("ANALYZE review_signal")
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute("SET LOCAL enable_sort = off")
         cursor.execute("SELECT indexdef FROM pg_indexes WHERE tablename = %s", [TABLE])

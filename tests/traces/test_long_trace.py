@@ -23,6 +23,8 @@ def long(project, client, owner):
     ]
     upload_traces(project, trace_of(made))
     client.force_login(owner)
+    # The first page of a project is written into the session.
+    client.get(reverse("overview", args=[project.slug]))
     return Trace.objects.get()
 
 
