@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -67,7 +67,11 @@ def evidence_document(check: Check, screening: Screening) -> dict[str, Any]:
 
 
 def _row(
-    project_id: int, stored: StoredTrace, check: Check, screening: Screening
+    project_id: int,
+    stored: StoredTrace,
+    check: Check,
+    screening: Screening,
+    parameters: str,
 ) -> tuple[Any, ...]:
     evidence = screening.evidence
     return (
@@ -75,7 +79,7 @@ def _row(
         stored.trace_id,
         check.slug,
         check.version,
-        parameters_hash(check),
+        parameters,
         evidence.scope[:80],
         screening.answer.value,
         screening.level.value,
@@ -93,7 +97,7 @@ def screen_traces(
     *,
     project_id: int,
     traces: Sequence[StoredTrace],
-    checks: Iterable[Check] = CHECKS,
+    checks: Sequence[Check] = CHECKS,
 ) -> list[StoredScreening]:
     """Run `checks` over `traces`, store every answer, return the queued signals.
 
@@ -108,11 +112,12 @@ def screen_traces(
     ]
     if not answered:
         return []
+    parameters = {check.slug: parameters_hash(check) for check in checks}
     copy_rows(
         "screening_screening",
         _COLUMNS,
         (
-            _row(project_id, stored, check, screening)
+            _row(project_id, stored, check, screening, parameters[check.slug])
             for stored, check, screening in answered
         ),
     )
