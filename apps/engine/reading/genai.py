@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from apps.engine.reading.spans import Span
+from apps.engine.reading.spans import Facts, Span
 from apps.engine.reading.token_counts import Counts, whole_number
 from apps.engine.trace import StepKind
 
@@ -118,6 +118,10 @@ _TRIAL: Final = (
     "evalsite.trial", "metadata.trial", "ai.telemetry.metadata.trial",
     "traceloop.association.properties.trial",
 )  # fmt: skip
+_NATIVE_KINDS: Final = (
+    "openinference.span.kind", "ai.operationId", "gen_ai.operation.name",
+    "traceloop.span.kind", "llm.request.type",
+)  # fmt: skip
 _AGENT_PREFIXES: Final = ("invoke_agent ", "agent run ")
 _TOOL_PREFIXES: Final = ("execute_tool ", "running tool: ")
 
@@ -137,6 +141,8 @@ def kind_of(span: Span) -> StepKind:
     A span of a model is MODEL_CALL even when it only wraps other calls: that shows
     in the tree, not here. A handoff is recognised by operation or by name.
     """
+    if span.facts is not None:
+        return span.facts.kind
     attributes = span.attributes
     kind = _declared_kind(attributes)
     if kind is None:
@@ -176,12 +182,15 @@ def _implied_kind(attributes: Attributes, name: str) -> StepKind:
     return StepKind.OTHER
 
 
-def counts_of(attributes: Attributes) -> tuple[Counts, int]:
+def counts_of(span: Span) -> tuple[Counts, int]:
     """Return the token counts of a span and how many recorded ones are no counts.
 
     Sentinels such as -1 and NaN, fractions and numbers above 2^63-1 are not counts
     and are left out, not guessed.
     """
+    if span.facts is not None:
+        return span.facts.counts or Counts(), span.facts.bad_counts
+    attributes = span.attributes
     bad = 0
 
     def read(keys: tuple[str, ...]) -> tuple[int | None, str | None]:
@@ -207,34 +216,30 @@ def counts_of(attributes: Attributes) -> tuple[Counts, int]:
     return counts, bad
 
 
-def model_of(attributes: Attributes) -> Any:
-    """Return the model that answered, else the one that was asked."""
-    return first(attributes, _MODEL)
+def call_facts(span: Span) -> Facts:
+    """Return what a model or tool span says of its call: model, finish, ids, tool.
+
+    The fields that only agents and bodies need are not filled in.
+    """
+    if span.facts is not None:
+        return span.facts
+    attributes = span.attributes
+    return Facts(
+        kind=StepKind.OTHER,
+        provider=first(attributes, _PROVIDER),
+        model=first(attributes, _MODEL),
+        finish=first(attributes, _FINISH),
+        response_id=first(attributes, _RESPONSE_ID),
+        conversation=attributes.get("gen_ai.conversation.id"),
+        call_id=first(attributes, _CALL_ID),
+    )
 
 
-def provider_of(attributes: Attributes) -> Any:
-    """Return the provider as recorded."""
-    return first(attributes, _PROVIDER)
-
-
-def finish_value(attributes: Attributes) -> Any:
-    """Return the finish reason as recorded: a text, a list, or a list in a text."""
-    return first(attributes, _FINISH)
-
-
-def response_id(attributes: Attributes) -> Any:
-    """Return the id that the provider gave the answer."""
-    return first(attributes, _RESPONSE_ID)
-
-
-def call_id(attributes: Attributes) -> Any:
-    """Return the id of the tool call that a tool span answers."""
-    return first(attributes, _CALL_ID)
-
-
-def conversation_of(attributes: Attributes) -> Any:
-    """Return the conversation that a model call belongs to, where one is named."""
-    return attributes.get("gen_ai.conversation.id")
+def native_kind(span: Span) -> Any:
+    """Return the word with which the span says what it is."""
+    if span.facts is not None:
+        return span.facts.native_kind
+    return first(span.attributes, _NATIVE_KINDS)
 
 
 def session_of(attributes: Attributes) -> Any:
@@ -254,23 +259,31 @@ def trial_of(attributes: Attributes) -> int | None:
 
 def tool_name(span: Span) -> Any:
     """Return the name of the tool of a tool span, else the name of the span."""
+    if span.facts is not None:
+        return span.facts.tool or span.name
     named = first(span.attributes, _TOOL_NAME)
     return named if named is not None else _bare(span.name, _TOOL_PREFIXES, ".tool")
 
 
 def agent_span_name(span: Span) -> Any:
     """Return the agent that an agent span runs, else the name of the span."""
+    if span.facts is not None:
+        return span.facts.agent or span.name
     named = first(span.attributes, _AGENT_SPAN_NAME)
     return named if named is not None else _bare(span.name, _AGENT_PREFIXES, ".agent")
 
 
-def named_agent(attributes: Attributes) -> Any:
+def named_agent(span: Span) -> Any:
     """Return the agent that any span says it belongs to."""
-    return first(attributes, _AGENT_NAME)
+    if span.facts is not None:
+        return span.facts.agent
+    return first(span.attributes, _AGENT_NAME)
 
 
 def handoff_target(span: Span) -> str | None:
     """Return the name of the agent that a handoff span hands over to."""
+    if span.facts is not None:
+        return span.facts.handoff_target
     found = _HANDOFF_NAME.match(span.name)
     target = found.group("target") if found else None
     if not target:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from apps.engine.reading.json_values import embedded
-from apps.engine.reading.spans import Event, Span
+from apps.engine.reading.spans import Event, Facts, Span
 from apps.engine.trace import Body, StepKind
 
 _INPUT_KEYS: Final = (
@@ -39,6 +39,8 @@ _CALL_IDS: Final = ("id", "toolCallId", "tool_call_id")
 
 def body_of(span: Span, kind: StepKind) -> Body | None:
     """Return the body of a span, or `None` where it holds nothing to read."""
+    if span.facts is not None:
+        return _told(span.facts)
     left = dict(span.attributes)
     given = _taken(left, _INPUT_LISTS, _INPUT_KEYS)
     answer = _taken(left, _OUTPUT_LISTS, _OUTPUT_KEYS)
@@ -55,6 +57,19 @@ def body_of(span: Span, kind: StepKind) -> Body | None:
         return None
     return Body(
         input=given, output=answer, reasoning=reasoning, attributes=left or None
+    )
+
+
+def _told(facts: Facts) -> Body | None:
+    attributes = facts.attributes or None
+    parts = (facts.input, facts.output, facts.reasoning, attributes)
+    if all(part is None for part in parts):
+        return None
+    return Body(
+        input=facts.input,
+        output=facts.output,
+        reasoning=facts.reasoning,
+        attributes=attributes,
     )
 
 

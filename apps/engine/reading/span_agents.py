@@ -135,7 +135,7 @@ class Owners:
 
     def _named_owner(self, at: int, above: int) -> int:
         """Return the owner of a span that may name another agent than the one above."""
-        name = clip(named_agent(self._tree.spans[at].attributes), NAME, self._remarks)
+        name = clip(named_agent(self._tree.spans[at]), NAME, self._remarks)
         known = self._drafts[above].agent
         if name is None or (known and known.casefold() == name.casefold()):
             return above

@@ -14,7 +14,13 @@ from apps.engine.reading.finish_reasons import finish_of
 from apps.engine.reading.genai_bodies import body_of, requested_ids
 from apps.engine.reading.span_agents import Owners
 from apps.engine.reading.span_tree import SpanTree
-from apps.engine.reading.spans import STATUS_ERROR, STATUS_OK, Span, SpanStore
+from apps.engine.reading.spans import (
+    STATUS_ERROR,
+    STATUS_OK,
+    Span,
+    SpanStore,
+    TraceFacts,
+)
 from apps.engine.reading.text_limits import (
     IDENTIFIER,
     LABEL,
@@ -38,10 +44,6 @@ from apps.engine.trace import (
 )
 
 _OUTCOMES: Final = {"pass": OutcomeKind.PASS, "fail": OutcomeKind.FAIL}
-_NATIVE_KINDS: Final = (
-    "openinference.span.kind", "ai.operationId", "gen_ai.operation.name",
-    "traceloop.span.kind", "llm.request.type",
-)  # fmt: skip
 
 
 def traces_of(store: SpanStore) -> Iterator[Trace]:
@@ -51,7 +53,11 @@ def traces_of(store: SpanStore) -> Iterator[Trace]:
         duplicates = store.duplicates.get(trace_id)
         if duplicates:
             remarks.add("Copies of spans with the same id, read once: {n}.", duplicates)
-        yield _Builder(trace_id, list(spans.values()), remarks).trace()
+        facts = store.facts.get(trace_id) or TraceFacts()
+        for sentence in facts.notes:
+            remarks.add(sentence)
+        builder = _Builder(trace_id, list(spans.values()), remarks)
+        yield builder.trace(facts)
 
 
 class _Builder:
@@ -65,8 +71,8 @@ class _Builder:
         self._bodies: list[Body | None] = []
         self._requests: dict[str, int] = {}
 
-    def trace(self) -> Trace:
-        """Return the trace of the spans."""
+    def trace(self, facts: TraceFacts) -> Trace:
+        """Return the trace of the spans; what `facts` says comes before the spans."""
         tree, remarks = self._tree, self._remarks
         self._remark_units()
         statuses = [_status(span) for span in tree.spans]
@@ -79,21 +85,31 @@ class _Builder:
         starts = [span.start_ns for span in tree.spans if span.start_ns is not None]
         ends = [span.end_ns for span in tree.spans if span.end_ns is not None]
         root = tree.spans[tree.main_root()]
+        resource = {"resource": root.resource} if root.resource else {}
         return Trace(
-            name=clip(root.name, NAME, remarks) or f"trace {self._trace_id}",
+            name=clip(facts.name, NAME, remarks)
+            or clip(root.name, NAME, remarks)
+            or f"trace {self._trace_id}",
             steps=steps,
             invocations=self._owners.invocations(statuses),
-            native_id=self._trace_id,
-            session=clip(self._first(genai.session_of), IDENTIFIER, remarks),
+            native_id=self._trace_id if facts.is_id_unique else None,
+            session=self._told(facts.session, genai.session_of, IDENTIFIER),
             start_ns=min(starts, default=None),
             end_ns=max(ends, default=None),
             order=OrderSource.TIME if tree.has_all_starts else OrderSource.FILE,
-            outcome=self._outcome(),
-            task=clip(self._first(genai.task_of), LABEL, remarks),
-            trial=self._first(genai.trial_of),
-            metadata={"resource": root.resource} if root.resource else {},
+            outcome=facts.outcome or self._outcome(),
+            task=self._told(facts.task, genai.task_of, LABEL),
+            trial=self._first(genai.trial_of) if facts.trial is None else facts.trial,
+            metadata=resource | facts.metadata,
+            labels=facts.labels,
             notes=remarks.sentences(),
         )
+
+    def _told(
+        self, fact: Any, read: Callable[[dict[str, Any]], Any], limit: int
+    ) -> str | None:
+        told = clip(fact, limit, self._remarks)
+        return told or clip(self._first(read), limit, self._remarks)
 
     def _first(self, read: Callable[[dict[str, Any]], Any]) -> Any:
         """Return the first recorded value, from the top of the tree downwards."""
@@ -147,9 +163,7 @@ class _Builder:
                 error_type=clip(error_type, IDENTIFIER, remarks) if failed else None,
                 error_message=clip(error_message, MESSAGE, remarks) if failed else None,
                 native_id=span.span_id,
-                native_kind=clip(
-                    genai.first(span.attributes, _NATIVE_KINDS), IDENTIFIER, remarks
-                ),
+                native_kind=clip(genai.native_kind(span), IDENTIFIER, remarks),
                 call=self._call(at, span),
                 body=self._bodies[at],
             )
@@ -163,9 +177,10 @@ class _Builder:
     def _call(self, at: int, span: Span) -> ModelCall | ToolCall | None:
         kind = self._tree.kinds[at]
         if kind is StepKind.MODEL_CALL:
-            return self._model_call(at, span.attributes)
+            return self._model_call(at, span)
         if kind is StepKind.TOOL_CALL:
-            call_id = clip(genai.call_id(span.attributes), IDENTIFIER, self._remarks)
+            told = genai.call_facts(span).call_id
+            call_id = clip(told, IDENTIFIER, self._remarks)
             return ToolCall(
                 name=clip(genai.tool_name(span), NAME, self._remarks)
                 or "(unnamed tool)",
@@ -174,29 +189,31 @@ class _Builder:
             )
         return None
 
-    def _model_call(self, at: int, attributes: dict[str, Any]) -> ModelCall:
+    def _model_call(self, at: int, span: Span) -> ModelCall:
         remarks = self._remarks
-        counts, bad = genai.counts_of(attributes)
+        counts, bad = genai.counts_of(span)
         if bad:
             remarks.add(
                 "Token counts that are no counts (negative, fractions, text), read as "
                 "not recorded: {n}.",
                 bad,
             )
-        finish, finish_raw = finish_of(genai.finish_value(attributes))
+        facts = genai.call_facts(span)
+        finish, finish_raw = finish_of(facts.finish)
         body = self._bodies[at]
-        ids = requested_ids(body.output) if body else ()
+        ids = facts.requested_ids or (requested_ids(body.output) if body else ())
         asked = tuple(one[:IDENTIFIER] for one in ids)
         for one in asked:
             self._requests.setdefault(one, at)
         return ModelCall(
-            provider=clip(genai.provider_of(attributes), NAME, remarks),
-            model=clip(genai.model_of(attributes), NAME, remarks),
+            provider=clip(facts.provider, NAME, remarks),
+            model=clip(facts.model, NAME, remarks),
             finish=finish,
             finish_raw=clip(finish_raw, IDENTIFIER, remarks),
-            usage=usage_of(counts),
-            response_id=clip(genai.response_id(attributes), IDENTIFIER, remarks),
-            conversation=clip(genai.conversation_of(attributes), IDENTIFIER, remarks),
+            usage=usage_of(counts, facts.usage_state),
+            response_id=clip(facts.response_id, IDENTIFIER, remarks),
+            conversation=clip(facts.conversation, IDENTIFIER, remarks),
+            is_placeholder=facts.is_placeholder,
             tool_call_ids=asked,
         )
 
@@ -210,7 +227,7 @@ class _Builder:
             below = [sums[child] for child in tree.children[at]]
             known = [count for count in below if count is not None]
             sums[at] = sum(known) if known else None
-            told = genai.counts_of(tree.spans[at].attributes)[0].output_total
+            told = genai.counts_of(tree.spans[at])[0].output_total
             if told is not None and known and told != sum(known):
                 self._remarks.add(
                     "Wrapper spans whose output tokens differ from the sum of their "
@@ -233,6 +250,8 @@ def _status(span: Span) -> StepStatus:
 
 def _error(span: Span) -> tuple[Any, Any]:
     """Return type and message of the error, from the last exception event or status."""
+    if span.facts is not None:
+        return span.facts.error_type, span.facts.error_message or span.status_message
     raised = [event for event in span.events if event.name == "exception"]
     details = raised[-1].attributes if raised else {}
     error_type = details.get("exception.type") or span.attributes.get("error.type")

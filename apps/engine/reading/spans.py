@@ -1,7 +1,7 @@
-"""Spans of OpenTelemetry, whatever encoding they came in, kept by trace.
+"""Spans, whatever format and encoding they came in, kept by trace.
 
-Both encodings are made into the same `Span`, so that everything after this point is
-one code. Nothing here knows the names of attributes.
+All of them are made into the same `Span`, so that everything after this point is one
+code. Nothing here knows the names of attributes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import msgspec
 
 from apps.engine.reading.clock import NANOSECOND, epoch_ns
 from apps.engine.reading.json_words import visible
+from apps.engine.reading.token_counts import Counts
+from apps.engine.trace import Outcome, StepKind, UsageState
 
 STATUS_OK: Final = 1
 STATUS_ERROR: Final = 2
@@ -30,6 +32,56 @@ class Event(msgspec.Struct):
     name: str
     time_ns: int | None
     attributes: dict[str, Any]
+
+
+class Facts(msgspec.Struct, kw_only=True):
+    """What a span says in fields of its own, for formats that have no attributes.
+
+    A reader of such a format fills it in; for OpenTelemetry it is absent and the
+    attributes are read by their names. `agent` is the agent that an agent span runs,
+    or that any other span says it belongs to. `counts` of a wrapper are compared with
+    its calls, never added. `usage_state` marks counts that are not the provider's.
+    """
+
+    kind: StepKind
+    native_kind: str | None = None
+    agent: Any = None
+    tool: Any = None
+    call_id: Any = None
+    handoff_target: str | None = None
+    model: Any = None
+    provider: Any = None
+    finish: Any = None
+    response_id: Any = None
+    conversation: Any = None
+    counts: Counts | None = None
+    bad_counts: int = 0
+    usage_state: UsageState | None = None
+    is_placeholder: bool = False
+    requested_ids: tuple[str, ...] = ()
+    input: Any = None
+    output: Any = None
+    reasoning: Any = None
+    attributes: dict[str, Any] | None = None
+    error_type: Any = None
+    error_message: Any = None
+
+
+class TraceFacts(msgspec.Struct, kw_only=True):
+    """What a file says of a trace outside its spans; `None` leaves it to the spans.
+
+    `is_id_unique` is false where the format's trace ids are not unique in the world.
+    """
+
+    name: Any = None
+    session: Any = None
+    task: Any = None
+    trial: int | None = None
+    outcome: Outcome | None = None
+    metadata: dict[str, Any] = {}
+    labels: dict[str, Any] = {}
+    is_id_unique: bool = True
+    notes: tuple[str, ...] = ()
 
 
 class Span(msgspec.Struct):
@@ -48,6 +100,7 @@ class Span(msgspec.Struct):
     events: list[Event]
     resource: dict[str, Any]
     scope: str
+    facts: Facts | None = None
 
     @property
     def content(self) -> tuple[bool, int, int, int]:
@@ -66,6 +119,11 @@ class SpanStore:
     def __init__(self) -> None:
         self.traces: dict[str, dict[str, Span]] = {}
         self.duplicates: dict[str, int] = {}
+        self.facts: dict[str, TraceFacts] = {}
+
+    def describe(self, trace_id: str, facts: TraceFacts) -> None:
+        """Keep what the file says of a trace; of two descriptions the first stays."""
+        self.facts.setdefault(trace_id, facts)
 
     def add(self, span: Span) -> None:
         """Keep `span`; of two with the same id keep the fuller, else the first."""

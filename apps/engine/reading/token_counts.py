@@ -59,8 +59,12 @@ def _number_in(text: str) -> int | float | None:
         return None
 
 
-def usage_of(counts: Counts) -> Usage:
-    """Return the `Usage` of these counts, with the state that they deserve."""
+def usage_of(counts: Counts, marked: UsageState | None = None) -> Usage:
+    """Return the `Usage` of these counts, with the state that they deserve.
+
+    `marked` is what the file says of the counts themselves (a vendor's estimate); it
+    holds only where there are counts.
+    """
     recorded = [
         count
         for count in (
@@ -79,7 +83,7 @@ def usage_of(counts: Counts) -> Usage:
         return ZERO_SUSPECT
     is_whole = counts.input_total is not None and counts.output_total is not None
     return Usage(
-        state=UsageState.REPORTED if is_whole else UsageState.PARTIAL,
+        state=marked or (UsageState.REPORTED if is_whole else UsageState.PARTIAL),
         input_total=counts.input_total,
         input_cached=counts.input_cached,
         input_cache_write=counts.input_cache_write,
