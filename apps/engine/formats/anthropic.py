@@ -1,0 +1,239 @@
+"""Reader of Anthropic messages: transcripts, and answers of the Messages API alone.
+
+A transcript records no usage. In an answer the input that was read from or written to
+the cache stands beside `input_tokens` and is added to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from apps.engine.format import Item, Source
+from apps.engine.reading.answers import (
+    Answer,
+    add_answer,
+    answer_of,
+    is_anthropic_answer,
+    take_anthropic_parts,
+)
+from apps.engine.reading.json_gate import (
+    Record,
+    RefusedRecord,
+    demand_a_trace,
+    read_each,
+)
+from apps.engine.reading.json_peek import first_values
+from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, clip
+from apps.engine.reading.token_counts import whole_number
+from apps.engine.reading.transcript import Draft, ToolResult, Transcript
+from apps.engine.trace import StepKind, StepStatus, Trace
+
+_PARTS: Final = frozenset(
+    {
+        "tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use",
+        "web_search_tool_result", "mcp_tool_use", "mcp_tool_result",
+    }
+)  # fmt: skip
+_ROLES: Final = frozenset({"user", "assistant", "system"})
+_NAMES: Final = ("name", "id", "custom_id")
+_SESSIONS: Final = ("session_id", "conversation_id", "thread_id")
+_TOGETHER: Final = (
+    "Nothing in the answers says which calls belong together, so they are one trace in "
+    "the order of the file."
+)
+
+
+class Anthropic:
+    """The format `anthropic-messages`."""
+
+    slug = "anthropic-messages"
+    label = "Anthropic messages"
+    version = 1
+    description = (
+        "Messages with content parts (tool_use, tool_result, thinking) as a list or as "
+        '{"messages": [...]}, one conversation a line or a file, or the answers of the '
+        "Messages API as JSON lines. Transcripts record no token usage; answers do."
+    )
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the file begins with an Anthropic transcript or answer."""
+        values = first_values(source)
+        first = values[0] if values else None
+        if isinstance(first, list) and first and not _is_transcript(first):
+            first = first[0]
+        return is_anthropic_answer(first) or _is_transcript(_messages_in(first))
+
+    def read(self, source: Source) -> Iterator[Item]:
+        """Yield one trace for each transcript, and one for all answers alone."""
+        return demand_a_trace(
+            _items(source), nothing="The file holds no Anthropic messages."
+        )
+
+
+def _items(source: Source) -> Iterator[Item]:
+    values = first_values(source)
+    first = values[0] if values else None
+    is_one = isinstance(first, list) and _is_transcript(first)
+    taker = _Taker()
+    yield from read_each(source, taker, unroll=not is_one)
+    if taker.answers.transcript.drafts:
+        yield taker.answers.trace({}, "answers")
+
+
+def _is_message(value: Any) -> bool:
+    return (
+        isinstance(value, dict) and value.get("role") in _ROLES and "content" in value
+    )
+
+
+def _is_transcript(value: Any) -> bool:
+    """Whether a value is a list of messages, one of which has Anthropic's parts."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and _is_message(value[0])
+        and any(_has_parts(message) for message in value)
+    )
+
+
+def _has_parts(message: Any) -> bool:
+    content = message.get("content") if isinstance(message, dict) else None
+    return isinstance(content, list) and any(
+        isinstance(part, dict) and part.get("type") in _PARTS for part in content
+    )
+
+
+def _messages_in(value: Any) -> Any:
+    return value.get("messages") if isinstance(value, dict) else value
+
+
+class _Taker:
+    """Makes a trace of each transcript and collects the answers that stand alone."""
+
+    def __init__(self) -> None:
+        self.answers = _Conversation()
+
+    def __call__(self, record: Record) -> Iterator[Item]:
+        value = record.value
+        if is_anthropic_answer(value):
+            if not self.answers.transcript.drafts:
+                self.answers.remarks.add(_TOGETHER)
+            answer = answer_of(value)
+            if answer is not None:
+                add_answer(self.answers.transcript, answer)
+            return
+        messages = _messages_in(value)
+        if not isinstance(messages, list) or not messages:
+            raise RefusedRecord(
+                "This is neither a list of messages nor an answer of a model.", "$"
+            )
+        facts = value if isinstance(value, dict) else {}
+        made = _Conversation()
+        made.take(messages, facts)
+        yield made.trace(facts, f"conversation {record.number}")
+
+
+class _Conversation:
+    """One transcript while it is being read."""
+
+    def __init__(self) -> None:
+        self.remarks = Remarks()
+        self.transcript = Transcript(self.remarks)
+
+    def take(self, messages: list[Any], facts: dict[str, Any]) -> None:
+        """Add all messages; `RefusedRecord` for what is none."""
+        if facts.get("system"):
+            self._say(StepKind.SYSTEM, facts["system"], "system")
+        for index, message in enumerate(messages):
+            if not _is_message(message):
+                raise RefusedRecord(
+                    "This is not a message: it needs a role (user, assistant) and a "
+                    "content.",
+                    f"$.messages[{index}]",
+                )
+            if message["role"] == "assistant":
+                self._answer(message, facts)
+            else:
+                self._user(message)
+
+    def _answer(self, message: dict[str, Any], facts: dict[str, Any]) -> None:
+        told = answer_of(message) if is_anthropic_answer(message) else None
+        answer = told or Answer(finish=message.get("stop_reason"))
+        if told is None:
+            take_anthropic_parts(answer, message["content"])
+        if answer.model is None:
+            answer.model = message.get("model") or facts.get("model")
+        draft = add_answer(self.transcript, answer)
+        draft.name = message.get("name")
+        self._server_results(message["content"])
+
+    def _server_results(self, content: Any) -> None:
+        """Join the results of tools that ran at the provider, within the answer."""
+        for part in content if isinstance(content, list) else []:
+            kind = part.get("type") if isinstance(part, dict) else None
+            if kind != "tool_result" and str(kind).endswith("tool_result"):
+                self.transcript.give(_result(part))
+
+    def _user(self, message: dict[str, Any]) -> None:
+        kind = StepKind.SYSTEM if message["role"] == "system" else StepKind.USER_MESSAGE
+        content = message["content"]
+        if not isinstance(content, list):
+            self._say(kind, content, message["role"])
+            return
+        said = []
+        for part in content:
+            if isinstance(part, dict) and part.get("type") == "tool_result":
+                self.transcript.give(_result(part))
+            else:
+                said.append(part)
+        if said:
+            self._say(kind, said, message["role"])
+
+    def _say(self, kind: StepKind, content: Any, role: str) -> None:
+        self.transcript.add(Draft(kind=kind, native_kind=role, output=content))
+
+    def trace(self, facts: dict[str, Any], name: str) -> Trace:
+        """Return the trace; `name` is used where the file gives none."""
+        steps, invocations, order = self.transcript.finished()
+        metadata = {
+            key: item
+            for key, item in facts.items()
+            if key not in {"messages", "system", "tools", "metadata"}
+        }
+        own = facts.get("metadata")
+        metadata |= own if isinstance(own, dict) else {}
+        return Trace(
+            name=self._text(metadata, _NAMES, NAME) or name,
+            steps=steps,
+            invocations=invocations,
+            session=self._text(metadata, _SESSIONS, IDENTIFIER),
+            order=order,
+            task=self._text(metadata, ("task", "task_id"), LABEL),
+            trial=whole_number(metadata.get("trial")),
+            metadata=metadata,
+            notes=self.remarks.sentences(),
+        )
+
+    def _text(
+        self, facts: dict[str, Any], keys: tuple[str, ...], limit: int
+    ) -> str | None:
+        texts = (clip(facts.get(key), limit, self.remarks) for key in keys)
+        return next((text for text in texts if text), None)
+
+
+def _result(part: dict[str, Any]) -> ToolResult:
+    """Return a tool result; it failed only where the message says so."""
+    told = part.get("is_error")
+    content = part.get("content")
+    failed = told is True or (
+        isinstance(content, dict) and str(content.get("type")).endswith("_error")
+    )
+    status = StepStatus.OK if told is False else StepStatus.UNSET
+    return ToolResult(
+        output=content,
+        call_id=part.get("tool_use_id"),
+        status=StepStatus.ERROR if failed else status,
+        error_message=content if failed and isinstance(content, str) else None,
+        native_kind="tool_result",
+    )

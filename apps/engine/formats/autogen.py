@@ -1,0 +1,310 @@
+"""Reader of AutoGen: task results, team states, and the event log.
+
+A message with `models_usage` is one model call; AutoGen writes 0/0 there when the
+provider told nothing. In the event log a call is an `LLMCall`; the pairs of messages
+sent and delivered are about the same calls and are not read. An agent keeps its
+context from turn to turn, so its turns are one invocation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from apps.engine.format import Item, Note, Source
+from apps.engine.reading.answers import Answer, Asked, add_answer, answer_of
+from apps.engine.reading.clock import any_time_ns
+from apps.engine.reading.json_gate import (
+    Record,
+    RefusedRecord,
+    demand_a_trace,
+    read_each,
+)
+from apps.engine.reading.json_peek import first_record
+from apps.engine.reading.json_values import embedded
+from apps.engine.reading.recorded import listed, mapping, span_of
+from apps.engine.reading.text_limits import IDENTIFIER, Remarks, clip
+from apps.engine.reading.transcript import Draft, Invoked, ToolResult, Transcript
+from apps.engine.reading.usage_fields import usage_counts
+from apps.engine.trace import StepKind, StepStatus, Trace, Via
+
+_TYPES: Final = re.compile(r"(Message|Event)$")
+_LOG_TYPES: Final = frozenset(
+    {"LLMCall", "LLMStreamStart", "LLMStreamEnd", "ToolCall", "Message",
+     "MessageDropped", "MessageHandlerException", "AgentConstructionException"}
+)  # fmt: skip
+_STREAM: Final = frozenset({"ModelClientStreamingChunkEvent", "LLMStreamStart"})
+_RUN_ID: Final = re.compile(
+    r"_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+)
+_NOT_READ: Final = (
+    "Lines of the event log about messages sent and delivered, which repeat what the "
+    "calls say, were not read."
+)
+
+
+class AutoGen:
+    """The format `autogen`."""
+
+    slug = "autogen"
+    label = "AutoGen"
+    version = 1
+    description = (
+        "AutoGen task results (messages with source and type), saved team states and "
+        "the JSON lines of its event log. Each message with models_usage, or each "
+        "LLMCall of the log, is one model call of the agent that is its source."
+    )
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the file begins with a task result, a state or a log event."""
+        record = first_record(source)
+        return _thread_in(record) is not None or _is_log(record)
+
+    def read(self, source: Source) -> Iterator[Item]:
+        """Yield one trace for each result, and one for a log; `UnreadableTrace` else."""
+        return demand_a_trace(
+            _items(source), nothing="The file holds no messages and no model calls."
+        )
+
+
+def _items(source: Source) -> Iterator[Item]:
+    taker = _Taker()
+    yield from read_each(source, taker, unroll=True)
+    yield from taker.ends()
+
+
+def _is_speech(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("source"), str)
+        and isinstance(value.get("type"), str)
+        and bool(_TYPES.search(value["type"]))
+    )
+
+
+def _is_log(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.get("type") in _LOG_TYPES
+        and not _is_speech(value)
+        and any(
+            key in value
+            for key in (
+                "agent_id",
+                "delivery_stage",
+                "tool_name",
+                "payload",
+                "prompt_tokens",
+            )
+        )
+    )
+
+
+def _thread_in(value: Any) -> list[Any] | None:
+    """Return the messages of a result or of a saved team, else `None`."""
+    if not isinstance(value, dict):
+        return None
+    if _is_speech(value):
+        return [value]
+    messages = listed(value.get("messages"))
+    if messages and _is_speech(messages[0]):
+        return messages
+    for state in mapping(value.get("agent_states")).values():
+        thread = listed(mapping(state).get("message_thread"))
+        if thread and _is_speech(thread[0]):
+            return thread
+    return [] if value.get("type") == "TeamState" else None
+
+
+class _Taker:
+    """Makes traces of results, and one of all loose messages and log events."""
+
+    def __init__(self) -> None:
+        self._loose = _Team()
+        self._skipped = 0
+
+    def __call__(self, record: Record) -> Iterator[Item]:
+        value = record.value
+        if _is_speech(value):
+            self._loose.take(value)
+            return
+        if _is_log(value):
+            self._skipped += not self._loose.take_event(value)
+            return
+        thread = _thread_in(value)
+        if thread is None:
+            raise RefusedRecord("This is no result, state or event of AutoGen.", "$")
+        if not thread:
+            raise RefusedRecord("The saved state holds no messages.", "$.agent_states")
+        team = _Team()
+        for index, message in enumerate(thread):
+            if not isinstance(message, dict):
+                raise RefusedRecord("This is not a message.", f"$.messages[{index}]")
+            team.take(message)
+        yield team.trace(f"run {record.number}", mapping(value))
+
+    def ends(self) -> Iterator[Item]:
+        """Yield the trace of what stood alone, and what was left out."""
+        if self._skipped:
+            yield Note("messages_not_read", _NOT_READ, self._skipped)
+        if self._loose.transcript.drafts:
+            yield self._loose.trace("run", {})
+
+
+class _Team:
+    """One run of a team while it is being read."""
+
+    def __init__(self) -> None:
+        self.remarks = Remarks()
+        self.transcript = Transcript(self.remarks)
+        self._agents: dict[str, int] = {}
+        self._thought: dict[str, Any] = {}
+
+    def _agent(self, source: str) -> int:
+        """Return the invocation of an agent; a run with one agent has only the root."""
+        name = _RUN_ID.sub("", source.split("/", 1)[0])
+        if name not in self._agents:
+            self._agents[name] = self.transcript.invoke(
+                Invoked(agent=name, parent=0, via=Via.MANAGED)
+            )
+        return self._agents[name]
+
+    def take(self, message: dict[str, Any]) -> None:
+        """Add one message of a task result."""
+        kind = str(message.get("type"))
+        source = str(message.get("source") or "")
+        if kind in _STREAM:
+            self.remarks.add(
+                "Chunks of a stream, which the whole message repeats: {n}."
+            )
+        elif kind == "ThoughtEvent":
+            self._thought[source] = message.get("content")
+        elif kind == "ToolCallExecutionEvent":
+            for result in listed(message.get("content")):
+                self.transcript.give(_result(mapping(result), message))
+        elif message.get("models_usage") is not None:
+            self._call(message, self._agent(source))
+        else:
+            self._say(message, source)
+
+    def _call(self, message: dict[str, Any], invocation: int) -> None:
+        content = message.get("content")
+        requests = message.get("type") == "ToolCallRequestEvent"
+        answer = Answer(
+            text=None if requests else content,
+            reasoning=self._thought.pop(str(message.get("source")), None),
+            asked=_asked(content) if requests else [],
+            counts=usage_counts(message["models_usage"], "models_usage"),
+            start_ns=any_time_ns(message.get("created_at")),
+            role=message.get("type"),
+        )
+        draft = add_answer(self.transcript, answer, invocation)
+        draft.native_id = message.get("id")
+
+    def _say(self, message: dict[str, Any], source: str) -> None:
+        kind = StepKind.USER_MESSAGE if source == "user" else StepKind.OTHER
+        if message.get("type") == "HandoffMessage":
+            kind = StepKind.HANDOFF
+        invocation = 0 if source == "user" else self._agent(source)
+        self.transcript.add(
+            Draft(
+                kind=kind,
+                invocation=invocation,
+                name=message.get("target") or source,
+                native_kind=message.get("type"),
+                native_id=message.get("id"),
+                start_ns=any_time_ns(message.get("created_at")),
+                output=message.get("content"),
+            )
+        )
+
+    def take_event(self, event: dict[str, Any]) -> bool:
+        """Add one event of the log; whether it is of a kind that is read."""
+        kind = event.get("type")
+        if kind in {"LLMCall", "LLMStreamEnd"}:
+            self._logged_call(event)
+        elif kind == "ToolCall":
+            self._logged_tool(event)
+        elif kind in {"MessageHandlerException", "AgentConstructionException"}:
+            self.transcript.add(
+                Draft(
+                    kind=StepKind.OTHER,
+                    native_kind=kind,
+                    status=StepStatus.ERROR,
+                    error_type=kind,
+                    error_message=event.get("exception"),
+                )
+            )
+        else:
+            return False
+        return True
+
+    def _logged_call(self, event: dict[str, Any]) -> None:
+        answer = answer_of(event.get("response")) or Answer(text=event.get("response"))
+        if answer.counts.output_total is None:
+            answer.counts = usage_counts(event, "LLMCall")
+        messages = listed(event.get("messages"))
+        for message in messages:
+            held = mapping(message)
+            if held.get("role") == "tool" and self._is_open(held.get("tool_call_id")):
+                self.transcript.give(
+                    ToolResult(
+                        output=held.get("content"), call_id=held.get("tool_call_id")
+                    )
+                )
+        owner = self._agent(str(event.get("agent_id") or "agent"))
+        answer.start_ns = None
+        add_answer(self.transcript, answer, owner).input = messages or None
+
+    def _is_open(self, call_id: Any) -> bool:
+        draft = self.transcript.asked(call_id)
+        return draft is not None and draft.output is None
+
+    def _logged_tool(self, event: dict[str, Any]) -> None:
+        owner = self._agent(str(event.get("agent_id") or "agent"))
+        draft = self.transcript.ask(
+            name=event.get("tool_name"),
+            call_id=None,
+            arguments=embedded(event.get("arguments")),
+            by=None,
+        )
+        draft.invocation = owner
+        draft.output = event.get("result")
+
+    def trace(self, name: str, facts: dict[str, Any]) -> Trace:
+        """Return the trace; `name` is used where nothing names it."""
+        steps, invocations, order = self.transcript.finished()
+        start, end = span_of(steps)
+        stop = clip(facts.get("stop_reason"), IDENTIFIER, self.remarks)
+        return Trace(
+            name=name,
+            steps=steps,
+            invocations=invocations,
+            start_ns=start,
+            end_ns=end,
+            order=order,
+            metadata={"stop_reason": stop} if stop else {},
+            notes=self.remarks.sentences(),
+        )
+
+
+def _asked(content: Any) -> list[Asked]:
+    return [
+        Asked(call.get("name"), call.get("id"), embedded(call.get("arguments")))
+        for call in listed(content)
+        if isinstance(call, dict)
+    ]
+
+
+def _result(result: dict[str, Any], message: dict[str, Any]) -> ToolResult:
+    failed = result.get("is_error") is True
+    content = result.get("content")
+    status = StepStatus.OK if result.get("is_error") is False else StepStatus.UNSET
+    return ToolResult(
+        output=content,
+        call_id=result.get("call_id"),
+        status=StepStatus.ERROR if failed else status,
+        error_message=content if failed and isinstance(content, str) else None,
+        end_ns=any_time_ns(message.get("created_at")),
+    )

@@ -1,0 +1,83 @@
+"""Token usage as the APIs and SDKs of model providers write it, made into `Counts`.
+
+OpenAI counts cached input inside its input and reasoning inside its output. Anthropic
+counts input read from and written to the cache beside its input, so they are added
+here. Gemini counts thoughts beside its output; they are kept apart and not added.
+Sources: https://platform.openai.com/docs/api-reference/chat/object,
+https://docs.anthropic.com/en/api/messages, https://ai.google.dev/api/generate-content.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from apps.engine.reading.token_counts import LARGEST, Counts, whole_number
+
+_INPUT: Final = (
+    "prompt_tokens", "input_tokens", "inputTokens", "promptTokens", "request_tokens",
+    "promptTokenCount", "prompt_token_count",
+)  # fmt: skip
+_OUTPUT: Final = (
+    "completion_tokens", "output_tokens", "outputTokens", "completionTokens",
+    "response_tokens", "candidatesTokenCount", "candidates_token_count",
+)  # fmt: skip
+_TOTAL: Final = (
+    "total_tokens", "totalTokens", "totalTokenCount", "total_token_count", "total",
+)  # fmt: skip
+_CACHED: Final = (
+    "cache_read_input_tokens", "cache_read_tokens", "cachedInputTokens",
+    "cachedContentTokenCount", "cached_content_token_count",
+    "prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens",
+    "input_token_details.cache_read", "inputTokenDetails.cacheReadTokens",
+)  # fmt: skip
+_CACHE_WRITE: Final = (
+    "cache_creation_input_tokens", "cache_write_tokens",
+    "prompt_tokens_details.cache_write_tokens",
+    "prompt_tokens_details.cache_creation_tokens",
+    "input_tokens_details.cache_write_tokens", "input_token_details.cache_creation",
+    "inputTokenDetails.cacheWriteTokens",
+)  # fmt: skip
+_REASONING: Final = (
+    "output_reasoning_tokens", "reasoningTokens", "reasoning_tokens",
+    "thoughtsTokenCount", "thoughts_token_count",
+    "completion_tokens_details.reasoning_tokens",
+    "output_tokens_details.reasoning_tokens", "output_token_details.reasoning",
+    "outputTokenDetails.reasoningTokens", "details.reasoning_tokens",
+)  # fmt: skip
+_BESIDE_INPUT: Final = ("cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+def usage_counts(usage: Any, source: str = "usage") -> Counts:
+    """Return the counts of a usage object; everything `None` when it is none.
+
+    `source` is the path of the object in its record; the path of the output count is
+    put together with it. Counts that are no counts are read as not recorded.
+    """
+    if not isinstance(usage, dict):
+        return Counts()
+    output, key = _first(usage, _OUTPUT)
+    given, name = _first(usage, _INPUT)
+    if given is not None and name == "input_tokens":
+        beside = [whole_number(usage.get(one)) or 0 for one in _BESIDE_INPUT]
+        given = min(given + sum(beside), LARGEST)
+    return Counts(
+        input_total=given,
+        input_cached=_first(usage, _CACHED)[0],
+        input_cache_write=_first(usage, _CACHE_WRITE)[0],
+        output_total=output,
+        output_reasoning=_first(usage, _REASONING)[0],
+        total=_first(usage, _TOTAL)[0],
+        source=f"{source}.{key}" if key else None,
+    )
+
+
+def _first(usage: dict[str, Any], keys: tuple[str, ...]) -> tuple[int | None, str]:
+    for key in keys:
+        holder: Any = usage
+        *parents, last = key.split(".")
+        for parent in parents:
+            holder = holder.get(parent) if isinstance(holder, dict) else None
+        found = whole_number(holder.get(last)) if isinstance(holder, dict) else None
+        if found is not None:
+            return found, key
+    return None, ""
