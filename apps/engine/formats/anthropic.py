@@ -24,6 +24,7 @@ from apps.engine.reading.json_gate import (
     read_each,
 )
 from apps.engine.reading.json_peek import first_values
+from apps.engine.reading.recorded import word
 from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, clip
 from apps.engine.reading.token_counts import whole_number
 from apps.engine.reading.transcript import Draft, ToolResult, Transcript
@@ -83,7 +84,9 @@ def _items(source: Source) -> Iterator[Item]:
 
 def _is_message(value: Any) -> bool:
     return (
-        isinstance(value, dict) and value.get("role") in _ROLES and "content" in value
+        isinstance(value, dict)
+        and word(value.get("role")) in _ROLES
+        and "content" in value
     )
 
 
@@ -100,7 +103,7 @@ def _is_transcript(value: Any) -> bool:
 def _has_parts(message: Any) -> bool:
     content = message.get("content") if isinstance(message, dict) else None
     return isinstance(content, list) and any(
-        isinstance(part, dict) and part.get("type") in _PARTS for part in content
+        isinstance(part, dict) and word(part.get("type")) in _PARTS for part in content
     )
 
 

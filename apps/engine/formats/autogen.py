@@ -23,7 +23,7 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_record
 from apps.engine.reading.json_values import embedded
-from apps.engine.reading.recorded import listed, mapping, span_of
+from apps.engine.reading.recorded import listed, mapping, span_of, word
 from apps.engine.reading.text_limits import IDENTIFIER, Remarks, clip
 from apps.engine.reading.transcript import Draft, Invoked, ToolResult, Transcript
 from apps.engine.reading.usage_fields import usage_counts
@@ -86,7 +86,7 @@ def _is_speech(value: Any) -> bool:
 def _is_log(value: Any) -> bool:
     return (
         isinstance(value, dict)
-        and value.get("type") in _LOG_TYPES
+        and word(value.get("type")) in _LOG_TYPES
         and not _is_speech(value)
         and any(
             key in value
@@ -221,7 +221,7 @@ class _Team:
 
     def take_event(self, event: dict[str, Any]) -> bool:
         """Add one event of the log; whether it is of a kind that is read."""
-        kind = event.get("type")
+        kind = word(event.get("type"))
         if kind in {"LLMCall", "LLMStreamEnd"}:
             self._logged_call(event)
         elif kind == "ToolCall":

@@ -21,7 +21,7 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_record
 from apps.engine.reading.json_values import embedded
-from apps.engine.reading.recorded import listed, mapping, span_of
+from apps.engine.reading.recorded import listed, mapping, span_of, word
 from apps.engine.reading.text_limits import NAME, Remarks, clip
 from apps.engine.reading.transcript import Draft, Invoked, Transcript
 from apps.engine.reading.usage_fields import usage_counts
@@ -86,7 +86,7 @@ def _is_event(value: Any) -> bool:
         and "emission_sequence" in value
     ) or (
         isinstance(value, dict)
-        and value.get("type") in {"llm_call_completed", "crew_kickoff_started"}
+        and word(value.get("type")) in {"llm_call_completed", "crew_kickoff_started"}
     )
 
 
@@ -189,13 +189,13 @@ class _Crew:
         """Return the execution above an event, else the agent that the event names."""
         above, hops = event, 0
         while hops < 64:
-            parent = above.get("parent_event_id")
+            parent = word(above.get("parent_event_id"))
             if parent in self._owners:
                 number = self._owners[parent]
                 held = self._transcript.invocations[number]
                 held.agent = held.agent or event.get("agent_role")
                 return number
-            if not isinstance(parent, str) or parent not in self._started:
+            if parent not in self._started:
                 break
             above, hops = self._started[parent], hops + 1
         role = event.get("agent_role")

@@ -22,7 +22,7 @@ from apps.engine.reading.json_gate import (
     read_each,
 )
 from apps.engine.reading.json_peek import first_values
-from apps.engine.reading.recorded import listed, mapping
+from apps.engine.reading.recorded import listed, mapping, word
 from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, clip
 from apps.engine.reading.token_counts import Counts, whole_number
 from apps.engine.reading.transcript import Draft, Invoked, ToolResult, Transcript
@@ -356,12 +356,12 @@ def _parted(content: Any) -> tuple[Any, Any]:
     thought = [
         part.get("thinking") or part.get("reasoning") or part.get("summary")
         for part in content
-        if isinstance(part, dict) and part.get("type") in _THINKING
+        if isinstance(part, dict) and word(part.get("type")) in _THINKING
     ]
     rest = [
         part
         for part in content
-        if not (isinstance(part, dict) and part.get("type") in _THINKING)
+        if not (isinstance(part, dict) and word(part.get("type")) in _THINKING)
     ]
     texts = [told for told in thought if isinstance(told, str)]
     return rest or None, "\n".join(texts) or (thought or None)

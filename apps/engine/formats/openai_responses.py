@@ -26,6 +26,7 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_values import embedded
+from apps.engine.reading.recorded import word
 from apps.engine.reading.text_limits import Remarks
 from apps.engine.reading.transcript import Draft, ToolResult, Transcript
 from apps.engine.trace import StepKind, StepStatus, Trace
@@ -123,18 +124,18 @@ def _is_own(item: Any) -> bool:
     """Whether an item has a type or parts that only this API writes."""
     if not isinstance(item, dict):
         return False
-    kind = item.get("type")
+    kind = word(item.get("type"))
     if kind in _CALLS or kind in _RESULT_KINDS:
         return "call_id" in item or "id" in item
     if kind == "reasoning":
         return "summary" in item or "encrypted_content" in item
     content = item.get("content")
     return (
-        kind in {"message", None}
+        kind in {"message", ""}
         and "role" in item
         and isinstance(content, list)
         and any(
-            isinstance(part, dict) and part.get("type") in _OWN_PARTS
+            isinstance(part, dict) and word(part.get("type")) in _OWN_PARTS
             for part in content
         )
     )
@@ -158,11 +159,11 @@ class _Conversation:
 
     def take(self, item: dict[str, Any]) -> None:
         """Add one item: what the model wrote is gathered until it did not write."""
-        kind = item.get("type")
-        if kind in _RESULT_KINDS or str(kind).endswith(_RESULTS):
+        kind = word(item.get("type"))
+        if kind in _RESULT_KINDS or kind.endswith(_RESULTS):
             self.close()
             self.transcript.give(_result(item))
-        elif kind in {"message", None} and item.get("role") != "assistant":
+        elif kind in {"message", ""} and item.get("role") != "assistant":
             self.close()
             self._say(item)
         else:
@@ -217,7 +218,9 @@ class _Conversation:
 
 
 def _result(item: dict[str, Any]) -> ToolResult:
-    failed = item.get("status") in {"failed", "incomplete"} or bool(item.get("error"))
+    failed = word(item.get("status")) in {"failed", "incomplete"} or bool(
+        item.get("error")
+    )
     return ToolResult(
         output=embedded(item.get("output")),
         call_id=item.get("call_id") or item.get("id"),
@@ -251,7 +254,7 @@ class _Taker:
             raise RefusedRecord("This is neither a response nor an item.", "$")
 
     def _take_event(self, event: dict[str, Any]) -> None:
-        if event["type"] in _TERMINAL and is_response(event.get("response")):
+        if word(event["type"]) in _TERMINAL and is_response(event.get("response")):
             self._responses.append(event["response"])
         else:
             self._stream_events += 1
@@ -311,7 +314,7 @@ def _take_response(made: _Conversation, response: dict[str, Any]) -> None:
     built_in = [
         item for item in response["output"]
         if isinstance(item, dict) and item.get("output") is not None
-        and item.get("type") in _CALLS
+        and word(item.get("type")) in _CALLS
     ]  # fmt: skip
     for item in built_in:
         made.transcript.give(

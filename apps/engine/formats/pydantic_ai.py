@@ -21,7 +21,7 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_values import embedded
-from apps.engine.reading.recorded import first_text, listed, mapping, span_of
+from apps.engine.reading.recorded import first_text, listed, mapping, span_of, word
 from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, clip
 from apps.engine.reading.token_counts import whole_number
 from apps.engine.reading.transcript import (
@@ -98,7 +98,7 @@ def _items(source: Source) -> Iterator[Item]:
 def _is_message(value: Any) -> bool:
     return (
         isinstance(value, dict)
-        and value.get("kind") in {"request", "response"}
+        and word(value.get("kind")) in {"request", "response"}
         and isinstance(value.get("parts"), list)
     )
 
@@ -199,7 +199,7 @@ class _History:
         texts: dict[str, list[str]] = {"text": [], "thinking": []}
         results = []
         for part in message["parts"]:
-            kind = part.get("part_kind") if isinstance(part, dict) else None
+            kind = word(mapping(part).get("part_kind"))
             if kind in texts and isinstance(part.get("content"), str):
                 texts[kind].append(part["content"])
             elif kind in {"tool-call", "builtin-tool-call"}:

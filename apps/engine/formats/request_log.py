@@ -28,6 +28,7 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_record
 from apps.engine.reading.json_values import embedded
+from apps.engine.reading.recorded import word
 from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, clip
 from apps.engine.reading.token_counts import whole_number
 from apps.engine.reading.transcript import Draft, ToolResult, Transcript, with_call
@@ -239,7 +240,7 @@ class _Group:
     def _take_new(self, messages: list[Any]) -> None:
         """Take the messages that earlier requests did not hold: results, users' words."""
         for message in messages[self._seen :]:
-            role = message.get("role") if isinstance(message, dict) else None
+            role = word(message.get("role")) if isinstance(message, dict) else ""
             if role in {"tool", "function"} and self._transcript.asked(
                 message.get("tool_call_id")
             ):

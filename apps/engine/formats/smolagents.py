@@ -20,7 +20,7 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_values import embedded
-from apps.engine.reading.recorded import first_text, listed, mapping, span_of
+from apps.engine.reading.recorded import first_text, listed, mapping, span_of, word
 from apps.engine.reading.text_limits import NAME, Remarks
 from apps.engine.reading.transcript import Draft, Transcript
 from apps.engine.reading.usage_fields import usage_counts
@@ -145,7 +145,7 @@ class _Memory:
             # The call itself succeeded: the run was not allowed another step.
             self._remarks.add("The run ended because it reached its maximum of steps.")
             error = {}
-        if error and (not asked or error.get("type") in _MODEL_ERRORS):
+        if error and (not asked or word(error.get("type")) in _MODEL_ERRORS):
             _fail(self._transcript.drafts[number], error)
             error = {}
         if not asked:

@@ -21,7 +21,7 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_values import embedded
-from apps.engine.reading.recorded import first_text, listed, mapping, span_of
+from apps.engine.reading.recorded import first_text, listed, mapping, span_of, word
 from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, clip
 from apps.engine.reading.token_counts import whole_number
 from apps.engine.reading.transcript import Draft, ToolResult, Transcript, with_call
@@ -99,7 +99,7 @@ def _is_own(message: Any) -> bool:
             for part in message["parts"]
         )
     return any(
-        isinstance(part, dict) and part.get("type") in _TOOL_PARTS
+        isinstance(part, dict) and word(part.get("type")) in _TOOL_PARTS
         and "toolCallId" in part
         for part in listed(message.get("content"))
     ) or isinstance(message.get("toolInvocations"), list)  # fmt: skip
@@ -156,7 +156,7 @@ class _Run:
         request = mapping(step.get("request"))
         body = mapping(embedded(request.get("body")))
         for message in listed(body.get("messages") or body.get("input")):
-            role = mapping(message).get("role")
+            role = word(mapping(message).get("role"))
             if role in {"system", "developer", "user"}:
                 self._say(role, message.get("content"))
 
@@ -179,7 +179,7 @@ class _Run:
         draft.end_ns = any_time_ns(response.get("timestamp"))
         provider = clip(model.get("provider"), NAME, self._remarks)
         with_call(draft, provider=provider)
-        results = [part for part in parts if part.get("type") in _RESULTS]
+        results = [part for part in parts if word(part.get("type")) in _RESULTS]
         for part in results or listed(step.get("toolResults")):
             if isinstance(part, dict):
                 self._transcript.give(_result(part))
@@ -218,8 +218,8 @@ class _Run:
             draft = add_answer(self._transcript, answer)
             draft.native_id = message.get("id")
             for part in [*call, *listed(message.get("toolInvocations"))]:
-                state = mapping(part).get("state")
-                if mapping(part).get("type") in _RESULTS or state in _UI_DONE:
+                state = word(mapping(part).get("state"))
+                if word(mapping(part).get("type")) in _RESULTS or state in _UI_DONE:
                     self._transcript.give(_result(_tool_in(part)))
 
     def _say(self, role: str, content: Any) -> None:
@@ -281,7 +281,7 @@ def _asked(parts: list[Any]) -> list[Asked]:
 def _result(part: dict[str, Any]) -> ToolResult:
     """Return a tool result; it failed where the part holds an error."""
     held = part.get("output", part.get("result"))
-    kind = mapping(held).get("type")
+    kind = word(mapping(held).get("type"))
     error = part.get("errorText") or part.get("error")
     failed = (
         error is not None
@@ -289,7 +289,7 @@ def _result(part: dict[str, Any]) -> ToolResult:
         or part.get("type") == "tool-error"
         or kind in {"error-text", "error-json", "execution-denied"}
     )
-    if isinstance(kind, str) and "value" in mapping(held):
+    if kind and "value" in mapping(held):
         held = mapping(held)["value"]
     words = error if isinstance(error, str) else mapping(error).get("message")
     return ToolResult(

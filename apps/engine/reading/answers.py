@@ -13,6 +13,7 @@ import msgspec
 from apps.engine.reading.clock import any_time_ns
 from apps.engine.reading.finish_reasons import finish_of
 from apps.engine.reading.json_values import embedded
+from apps.engine.reading.recorded import word
 from apps.engine.reading.text_limits import IDENTIFIER, NAME, clip
 from apps.engine.reading.token_counts import Counts, usage_of
 from apps.engine.reading.transcript import Draft, Transcript
@@ -69,7 +70,7 @@ def is_anthropic_answer(value: Any) -> bool:
         and value.get("role") == "assistant"
         and isinstance(value.get("content"), list)
         and ("stop_reason" in value or value.get("type") == "message")
-        and value.get("type") in {"message", None}
+        and word(value.get("type")) in {"message", ""}
         and "usage" in value
     )
 
@@ -253,13 +254,13 @@ def take_anthropic_parts(answer: Answer, content: Any) -> None:
         return
     others: list[Any] = []
     for part in content:
-        kind = part.get("type") if isinstance(part, dict) else None
+        kind = word(part.get("type")) if isinstance(part, dict) else ""
         if kind in {"tool_use", "server_tool_use", "mcp_tool_use"}:
             answer.asked.append(
                 Asked(part.get("name"), part.get("id"), part.get("input"))
             )
         elif kind in {"thinking", "redacted_thinking"}:
             answer.reasoning = _joined(answer.reasoning, part.get("thinking") or None)
-        elif not str(kind).endswith("tool_result"):
+        elif not kind.endswith("tool_result"):
             others.append(part)
     answer.text = _texts(others) if others else None

@@ -36,3 +36,8 @@ def mapping(value: Any) -> dict[str, Any]:
 def listed(value: Any) -> list[Any]:
     """Return `value` where it is a list, else an empty one."""
     return value if isinstance(value, list) else []
+
+
+def word(value: Any) -> str:
+    """Return `value` where it is a text, else "": safe to look up in a set of words."""
+    return value if isinstance(value, str) else ""
