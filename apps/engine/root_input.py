@@ -15,7 +15,7 @@ from apps.engine.trace import Step, StepKind, Trace
 
 _USERS: Final = frozenset({"user", "human"})
 _DEEPEST: Final = 6
-_SHORTEST: Final = 2
+_SHORTEST: Final = 12
 
 
 def root_input(trace: Trace) -> Any:
@@ -63,8 +63,8 @@ def _said_by_user(value: Any, depth: int) -> Iterator[Any]:
 def root_input_hash(trace: Trace) -> str | None:
     """Return 16 hex digits of SHA-256 over the root input; `None` without one.
 
-    Blanks at the ends and runs of blanks do not count; texts of one character or none
-    say nothing and give `None`.
+    Blanks at the ends and runs of blanks do not count. Texts of fewer than 12
+    characters ("hi", "continue") begin unrelated runs and give `None`.
     """
     said = root_input(trace)
     text = said if isinstance(said, str) else json.dumps(said, sort_keys=True)

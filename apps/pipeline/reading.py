@@ -11,7 +11,7 @@ import gc
 import logging
 import re
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from datetime import datetime
 
 from django.conf import settings
@@ -24,25 +24,22 @@ from django.db import (
     transaction,
 )
 
+from apps.accounts.models import Project
 from apps.engine.format import (
-    Format,
+    Item,
     Note,
+    Opened,
     Progress,
     Rejected,
-    Source,
     UnreadableTrace,
 )
-from apps.engine.formats import (
-    TooLarge,
-    by_slug,
-    detect,
-    open_source,
-    why_unknown,
-)
+from apps.engine.formats import ARCHIVE, TooLarge, read_file
 from apps.engine.trace import Trace
+from apps.pipeline.privacy import Privacy, add_to_receipt
 from apps.review.operations import lock_undecided, open_signals
 from apps.screening.operations import screen_traces
 from apps.traces.batches import Batch, Receipt
+from apps.traces.encryption import CannotOpen
 from apps.traces.operations import (
     Claim,
     LostClaim,
@@ -55,7 +52,9 @@ from apps.traces.operations import (
     store_batch,
     stored_ordinals,
 )
+from apps.traces.raw_bytes import forget_raw
 from apps.traces.storage import open_raw
+from apps.traces.trials import find_trials_of_upload
 
 logger = logging.getLogger(__name__)
 
@@ -115,6 +114,42 @@ def _read_or_say_why_not(reading: _Reading) -> None:
         reading.end_broken(error)
 
 
+class _ReaderName:
+    """Which reader reads now, and what the upload's row says of it.
+
+    The row names the reader when all traces came from one, else `ARCHIVE`.
+    """
+
+    def __init__(self, claim: Claim) -> None:
+        self._claim = claim
+        self._opened: Opened | None = None
+        self._named: tuple[str, int] | None = None
+        self._has_traces = False
+
+    def open(self, opened: Opened) -> None:
+        """Take what is read next; until there is a trace the row names its reader."""
+        self._opened = opened
+        if not self._has_traces:
+            self._name(opened.format, opened.version)
+
+    def of_a_trace(self) -> Opened:
+        """Return what the trace that was just found was read from."""
+        if self._opened is None:
+            raise ValueError("A trace came before the name of its reader.")
+        if self._has_traces and self._named != (
+            self._opened.format,
+            self._opened.version,
+        ):
+            self._name(ARCHIVE, 1)
+        self._has_traces = True
+        return self._opened
+
+    def _name(self, slug: str, version: int) -> None:
+        if self._named not in {(slug, version), (ARCHIVE, 1)}:
+            self._named = (slug, version)
+            name_reader(claim=self._claim, format_slug=slug, reader_version=version)
+
+
 class _Reading:
     """One attempt at reading one upload."""
 
@@ -126,23 +161,33 @@ class _Reading:
         self.stored_before = stored_ordinals(claim)
         self.traces = len(self.stored_before)
         self.bytes_written = 0
+        self.reader = _ReaderName(claim)
+        self.ordinal = 0
+        self.privacy = Privacy.of(Project.objects.get(pk=claim.project_id))
+        if claim.reduced is not None:
+            add_to_receipt(claim.reduced, self.receipt)
 
     def run(self) -> None:
         """Read to the end: finished with a receipt, or failed with a sentence."""
         try:
             with open_raw(self.claim.sha256) as raw:
-                source = open_source(
+                items = read_file(
                     raw,
                     name=self.claim.name,
+                    format_override=self.claim.format_override,
                     max_unpacked_bytes=settings.MAX_UNPACKED_BYTES,
                 )
-                self._read(source)
+                with closing(items):
+                    self._read(items)
         except TooLarge as error:
             self._discard()
             self._end(str(error))
             return
         except UnreadableTrace as error:
             self._write()
+            self._end(str(error))
+            return
+        except CannotOpen as error:
             self._end(str(error))
             return
         except FileNotFoundError:
@@ -181,12 +226,19 @@ class _Reading:
     def _end(self, failure: str) -> None:
         if not failure and not self.traces:
             failure = self._nothing_found()
+        failure = self.privacy.keep_sentence(failure)
+        self.receipt.redactions = self.privacy.counts
         if failure and not self.traces:
             fail_upload(claim=self.claim, sentence=failure, receipt=self.receipt)
             return
         if failure:
             self.receipt.reject(Rejected(place="the rest of the file", reason=failure))
+        find_trials_of_upload(
+            project_id=self.claim.project_id, upload_id=self.claim.upload_id
+        )
         finish_upload(claim=self.claim, receipt=self.receipt)
+        if not failure:
+            forget_raw(upload_id=self.claim.upload_id)
 
     def _nothing_found(self) -> str:
         if self.receipt.rejected:
@@ -197,22 +249,24 @@ class _Reading:
             )
         return "There is no trace in this file."
 
-    def _read(self, source: Source) -> None:
-        reader = self._reader(source)
-        name_reader(
-            claim=self.claim, format_slug=reader.slug, reader_version=reader.version
-        )
-        ordinal = 0
-        for item in reader.read(source):
+    def _read(self, items: Iterator[Item]) -> None:
+        for item in items:
             if isinstance(item, Trace):
-                if ordinal not in self.stored_before:
-                    self.batch.add_trace(ordinal, item)
-                self._note_traces(item)
-                ordinal += 1
+                self._take_trace(item)
             else:
                 self._take(item)
             if self.batch.is_full or self._has_read_much():
                 self._write()
+
+    def _take_trace(self, trace: Trace) -> None:
+        opened = self.reader.of_a_trace()
+        # Bodies and secrets end here: nothing below sees what the project keeps out.
+        trace = self.privacy.keep(trace)
+        if self.ordinal not in self.stored_before:
+            self.batch.add_trace(self.ordinal, trace, opened)
+        self._note_traces(trace)
+        self.receipt.read_by(opened, traces=1)
+        self.ordinal += 1
 
     def _note_traces(self, trace: Trace) -> None:
         """Count what was decided about traces; numbers inside the sentences differ."""
@@ -220,19 +274,14 @@ class _Reading:
             code = "trace: " + _NUMBER.sub("n", sentence)
             self.receipt.note(Note(code=code, sentence=sentence))
 
-    def _reader(self, source: Source) -> Format:
-        if self.claim.format_override:
-            return by_slug(self.claim.format_override)
-        reader = detect(source)
-        if reader is None:
-            raise UnreadableTrace(why_unknown(source))
-        return reader
-
-    def _take(self, item: Rejected | Note | Progress) -> None:
+    def _take(self, item: Rejected | Note | Progress | Opened) -> None:
         if isinstance(item, Rejected):
-            self.receipt.reject(item)
+            self.receipt.reject(self.privacy.keep_words(item))
         elif isinstance(item, Note):
-            self.receipt.note(item)
+            self.receipt.note(self.privacy.keep_words(item))
+        elif isinstance(item, Opened):
+            self.reader.open(item)
+            self.receipt.read_by(item, files=1)
         else:
             self.batch.progress = item
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -301,6 +302,7 @@ class Counts(msgspec.Struct, frozen=True):
     errors: int
     models: tuple[str, ...]
     agents: tuple[str, ...]
+    usage_states: dict[str, int] = {}
 
 
 def counts_of(trace: Trace) -> Counts:
@@ -310,12 +312,14 @@ def counts_of(trace: Trace) -> Counts:
     """
     model_calls = tool_calls = known = errors = 0
     models: set[str] = set()
+    states: Counter[str] = Counter()
     for step in trace.steps:
         call = step.call
         if isinstance(call, ModelCall):
             if not call.is_placeholder:
                 model_calls += 1
                 known += call.usage.is_known
+                states[call.usage.state.value] += 1
             if call.model:
                 models.add(call.model)
         elif isinstance(call, ToolCall) or step.kind is StepKind.HANDOFF:
@@ -330,4 +334,5 @@ def counts_of(trace: Trace) -> Counts:
         errors=errors,
         models=tuple(sorted(models)),
         agents=tuple(sorted(agents)),
+        usage_states=dict(states),
     )

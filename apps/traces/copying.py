@@ -13,6 +13,8 @@ import msgspec
 from django.db import connection
 from psycopg.types.json import Jsonb, set_json_dumps
 
+from apps.engine.format import Opened
+from apps.engine.root_input import root_input_hash
 from apps.engine.trace import Trace as EngineTrace
 from apps.traces.codec import (
     INVOCATION_COLUMNS,
@@ -39,6 +41,8 @@ _TRACE_COLUMNS = (
     ("session", "text"),
     ("task_id", "int8"),
     ("trial", "int4"),
+    ("is_task_set", "bool"),
+    ("input_hash", "text"),
     ("start_ns", "int8"),
     ("end_ns", "int8"),
     ("order", "text"),
@@ -62,12 +66,13 @@ _TRACE_COLUMNS = (
 
 
 class NewTrace(msgspec.Struct, frozen=True):
-    """A trace that is about to be written, with its place, hash and counts."""
+    """A trace that is about to be written: its place, hash, counts and reader."""
 
     ordinal: int
     content_hash: str
     trace: EngineTrace
     counts: Counts
+    reader: Opened
 
 
 class StoredTrace(msgspec.Struct, frozen=True):
@@ -115,10 +120,12 @@ def _trace_row(
         trace.native_id,
         new.content_hash,
         trace.name[:300],
-        upload.format,
+        new.reader.format,
         (trace.session or "")[:200],
         task_ids.get(trace.task) if trace.task else None,
         trace.trial,
+        False,
+        root_input_hash(trace),
         trace.start_ns,
         trace.end_ns,
         trace.order.value,
@@ -145,9 +152,38 @@ def copy_traces(
     *, upload: Upload, new: Sequence[NewTrace], task_ids: Mapping[str, int]
 ) -> list[StoredTrace]:
     """Write traces with everything in them, inside the caller's transaction."""
+    return _copy(upload, new, task_ids, _new_ids(len(new)))
+
+
+def copy_over(
+    *, trace_id: int, upload: Upload, new: NewTrace, task_ids: Mapping[str, int]
+) -> StoredTrace:
+    """Write a trace in the place of another one, whose id it takes.
+
+    Runs inside the caller's transaction. What points at the trace goes on doing so;
+    what was said of the old content is the caller's to replace.
+    """
+    with connection.cursor() as cursor:
+        for table in ("agentinvocation", "step", "bodychunk"):
+            cursor.execute(
+                f"DELETE FROM traces_{table} WHERE trace_id = %s",  # noqa: S608
+                [trace_id],
+            )
+        # The foreign keys are checked when the transaction ends: the row is back then.
+        cursor.execute("DELETE FROM traces_trace WHERE id = %s", [trace_id])
+    [stored] = _copy(upload, [new], task_ids, [trace_id])
+    return stored
+
+
+def _copy(
+    upload: Upload,
+    new: Sequence[NewTrace],
+    task_ids: Mapping[str, int],
+    ids: Sequence[int],
+) -> list[StoredTrace]:
     stored = [
         StoredTrace(trace_id, item.content_hash, item.trace)
-        for trace_id, item in zip(_new_ids(len(new)), new, strict=True)
+        for trace_id, item in zip(ids, new, strict=True)
     ]
     copy_rows(
         "traces_trace",

@@ -22,7 +22,7 @@ from apps.engine.trace import (
     UsageState,
     Via,
 )
-from apps.traces.transitions import UploadState
+from apps.traces.transitions import RawKept, TaskSource, UploadSource, UploadState
 
 KINDS = tuple(StepKind)
 STATUSES = tuple(StepStatus)
@@ -36,15 +36,29 @@ FLAG_RESETS_CONTEXT = 2
 class Upload(models.Model):
     """One received file. Its bytes lie in the store under their SHA-256, unchanged.
 
+    With the source `live` it is what came live in one day: no bytes are kept, `sha256`
+    is a name for the day, and it is done from the start.
+
     The counters are written with each batch, so they are the progress while reading
-    and the receipt afterwards. `attempt` is the fencing number of whoever reads and
+    and the receipt afterwards; `readers` lists who read what: member, format, version
+    and traces. `attempt` is the fencing number of whoever reads and
     only ever grows; `tries` counts attempts in a row that stored nothing.
+
+    `redactions` counts the secrets that were replaced, by rule slug. Of a
+    structure-only upload `stored_sha256` is the hash of what lies in the store, and
+    `reduced` says what was read of the bytes that came, and rejected.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
     sha256 = models.CharField(max_length=64)
     size = models.BigIntegerField()
     name = models.CharField(max_length=255)
+    source = models.CharField(
+        max_length=4,
+        choices=[(s.value, s.value) for s in UploadSource],
+        default=UploadSource.FILE.value,
+        db_default=UploadSource.FILE.value,
+    )
     state = models.CharField(
         max_length=8, choices=[(s.value, s.value) for s in UploadState]
     )
@@ -70,12 +84,27 @@ class Upload(models.Model):
     model_call_count = models.IntegerField(default=0)
     tool_call_count = models.IntegerField(default=0)
     usage_known = models.IntegerField(default=0)
+    usage_states = models.JSONField(default=dict, db_default={})
+    error_count = models.IntegerField(default=0, db_default=0)
+    readers = models.JSONField(default=list, db_default=[])
     duplicate_count = models.IntegerField(default=0)
     rejected_count = models.IntegerField(default=0)
     signal_count = models.IntegerField(default=0)
     models_seen = ArrayField(models.TextField(), default=list)
     agents_seen = ArrayField(models.TextField(), default=list)
     notes = models.JSONField(default=list)
+
+    raw_kept = models.CharField(
+        max_length=10,
+        choices=[(one.value, one.value) for one in RawKept],
+        default=RawKept.KEPT.value,
+        db_default=RawKept.KEPT.value,
+    )
+    stored_sha256 = models.CharField(
+        max_length=64, blank=True, default="", db_default=""
+    )
+    redactions = models.JSONField(default=dict, db_default={})
+    reduced = models.JSONField(null=True)
 
     class Meta:
         constraints = [
@@ -99,6 +128,11 @@ class Upload(models.Model):
     def __str__(self) -> str:
         return f"{self.name} ({self.sha256[:12]})"
 
+    @property
+    def raw_sha256(self) -> str:
+        """The hash under which what is kept lies in the store."""
+        return self.stored_sha256 or self.sha256
+
 
 class RejectedRecord(models.Model):
     """A record of an upload that was not read: where, why, and how it begins."""
@@ -113,10 +147,21 @@ class RejectedRecord(models.Model):
 
 
 class Task(models.Model):
-    """The input that several traces share; each of them is a trial of it."""
+    """The input that several traces share; each of them is a trial of it.
+
+    `source` says who said so: the file, the same root input, or a person. `title` is
+    how the input begins, for tasks that were found by it.
+    """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
     key = models.CharField(max_length=200)
+    source = models.CharField(
+        max_length=5,
+        choices=[(s.value, s.value) for s in TaskSource],
+        default=TaskSource.FILE.value,
+        db_default=TaskSource.FILE.value,
+    )
+    title = models.CharField(max_length=300, blank=True, db_default="")
 
     class Meta:
         constraints = [
@@ -124,11 +169,15 @@ class Task(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.key
+        return self.title or self.key
 
 
 class Trace(models.Model):
-    """One run of one system on one task, with the counts that lists show."""
+    """One run of one system on one task, with the counts that lists show.
+
+    `input_hash` is that of the root input, by which trials are found where the file
+    names no task. What a person set (`is_task_set`) is never changed by finding.
+    """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
     upload = models.ForeignKey(Upload, on_delete=models.CASCADE)
@@ -140,6 +189,8 @@ class Trace(models.Model):
     session = models.CharField(max_length=200, blank=True)
     task = models.ForeignKey(Task, null=True, on_delete=models.SET_NULL)
     trial = models.IntegerField(null=True)
+    is_task_set = models.BooleanField(default=False, db_default=False)
+    input_hash = models.CharField(max_length=16, null=True)
     start_ns = models.BigIntegerField(null=True)
     end_ns = models.BigIntegerField(null=True)
     order = models.CharField(
@@ -195,6 +246,11 @@ class Trace(models.Model):
             models.Index(fields=["project", "outcome", "-id"], name="trace_by_outcome"),
             models.Index(fields=["project", "format", "-id"], name="trace_by_format"),
             models.Index(fields=["task", "trial", "id"], name="trace_trials"),
+            models.Index(
+                fields=["project", "input_hash"],
+                condition=Q(input_hash__isnull=False),
+                name="trace_by_input",
+            ),
             models.Index(
                 fields=["project", "name"],
                 name="trace_by_name",

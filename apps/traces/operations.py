@@ -6,12 +6,13 @@ on who may write.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import msgspec
-from django.db import IntegrityError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
@@ -21,9 +22,12 @@ from apps.traces.batches import Batch, Receipt
 from apps.traces.codec import content_hash, counts_of
 from apps.traces.copying import NewTrace, StoredTrace, copy_traces
 from apps.traces.models import RejectedRecord, Task, Trace, Upload
+from apps.traces.raw_bytes import lock_bytes, needs_bytes, raw_kept_of
 from apps.traces.storage import ReceivedFile, take_over
 from apps.traces.transitions import (
     MAX_TRIES,
+    NotPossibleNow,
+    RawKept,
     UploadState,
     check_can_follow,
 )
@@ -34,6 +38,7 @@ _COUNTERS = (
     "model_call_count",
     "tool_call_count",
     "usage_known",
+    "error_count",
     "duplicate_count",
     "signal_count",
 )
@@ -53,6 +58,7 @@ class Claim(msgspec.Struct, frozen=True):
     name: str
     format_override: str
     lease_seconds: int
+    reduced: dict[str, Any] | None = None
 
 
 def create_upload(
@@ -65,27 +71,34 @@ def create_upload(
 ) -> tuple[Upload, bool]:
     """Keep received bytes as an upload; the same bytes are the same upload.
 
-    Returns the upload and whether it is new. The bytes are durable before the row is.
+    Returns the upload and whether it is new. The bytes are durable before the row is,
+    and bytes that were removed once they were read do not come back with a copy.
     """
-    take_over(received)
-    known = Upload.objects.filter(project=project, sha256=received.sha256).first()
-    if known is not None:
-        return known, False
-    try:
-        with transaction.atomic():
-            upload = Upload.objects.create(
-                project=project,
-                sha256=received.sha256,
-                size=received.size,
-                name=received.name[:255],
-                state=UploadState.RECEIVED.value,
-                created_by=user,
-                created_at=now,
-                format_override=format_override,
-            )
-    except IntegrityError:
-        return Upload.objects.get(project=project, sha256=received.sha256), False
-    return upload, True
+    with transaction.atomic():
+        lock_bytes(received.stored_sha256 or received.sha256)
+        known = Upload.objects.filter(project=project, sha256=received.sha256).first()
+        if known is not None:
+            if needs_bytes(known, received):
+                take_over(received)
+            else:
+                received.drop()
+            return known, False
+        take_over(received)
+        row = {
+            "size": received.size,
+            "name": received.name[:255],
+            "state": UploadState.RECEIVED.value,
+            "created_by": user,
+            "created_at": now,
+            # What is kept of a structure is in our own format, whatever it was in.
+            "format_override": "" if received.stored_sha256 else format_override,
+            "raw_kept": raw_kept_of(project, received).value,
+            "stored_sha256": received.stored_sha256,
+            "reduced": received.reduced,
+        }
+        return Upload.objects.get_or_create(
+            project=project, sha256=received.sha256, defaults=row
+        )
 
 
 def claim_upload(*, upload_id: int, lease_seconds: int) -> Claim | None:
@@ -112,10 +125,11 @@ def claim_upload(*, upload_id: int, lease_seconds: int) -> Claim | None:
         upload_id=upload.pk,
         project_id=upload.project_id,
         attempt=upload.attempt,
-        sha256=upload.sha256,
+        sha256=upload.raw_sha256,
         name=upload.name,
         format_override=upload.format_override,
         lease_seconds=lease_seconds,
+        reduced=upload.reduced,
     )
 
 
@@ -181,7 +195,8 @@ def _sort_out_known(claim: Claim, batch: Batch) -> tuple[list[NewTrace], int]:
     for ordinal, trace in batch.traces:
         digest = content_hash(trace)
         if trace.native_id is None or trace.native_id not in known:
-            new.append(NewTrace(ordinal, digest, trace, counts_of(trace)))
+            reader = batch.readers[ordinal]
+            new.append(NewTrace(ordinal, digest, trace, counts_of(trace), reader))
             if trace.native_id:
                 known[trace.native_id] = (digest, claim.upload_id)
         elif known[trace.native_id][0] == digest:
@@ -215,8 +230,11 @@ def _task_ids(claim: Claim, new: Sequence[NewTrace]) -> dict[str, int]:
 def _count(upload: Upload, new: Sequence[NewTrace]) -> None:
     models: set[str] = set(upload.models_seen)
     agents: set[str] = set(upload.agents_seen)
+    states = Counter(upload.usage_states)
     for item in new:
         upload.trace_count += 1
+        upload.error_count += item.counts.errors
+        states.update(item.counts.usage_states)
         upload.step_count += item.counts.steps
         upload.model_call_count += item.counts.model_calls
         upload.tool_call_count += item.counts.tool_calls
@@ -224,6 +242,7 @@ def _count(upload: Upload, new: Sequence[NewTrace]) -> None:
         models.update(item.counts.models)
         agents.update(item.counts.agents)
     upload.models_seen, upload.agents_seen = sorted(models), sorted(agents)
+    upload.usage_states = dict(states)
 
 
 def _note_progress(upload: Upload, progress: Progress | None) -> None:
@@ -296,6 +315,8 @@ def _write_receipt(upload: Upload, receipt: Receipt) -> None:
         ]
     )
     upload.rejected_count = receipt.rejected_count
+    upload.redactions = receipt.redactions
+    upload.readers = receipt.readers_seen()
     upload.notes = [
         {"code": code, "sentence": receipt.sentences[code], "count": count}
         for code, count in receipt.note_counts.items()
@@ -326,6 +347,7 @@ def discard_traces(*, claim: Claim) -> None:
         for name in _COUNTERS:
             setattr(upload, name, 0)
         upload.models_seen, upload.agents_seen = [], []
+        upload.usage_states = {}
         upload.save()
 
 
@@ -361,6 +383,11 @@ def reread_upload(*, upload: Upload, format_override: str) -> None:
     with transaction.atomic():
         held = Upload.objects.select_for_update().get(pk=upload.pk)
         check_can_follow(UploadState(held.state), UploadState.RECEIVED)
+        if held.raw_kept == RawKept.GONE:
+            raise NotPossibleNow(
+                "The bytes of this upload were removed once they were read, as this "
+                "project wants it. It cannot be read again."
+            )
         allow_erasing_history()
         Trace.objects.filter(upload=held).delete()
         RejectedRecord.objects.filter(upload=held).delete()
@@ -374,6 +401,9 @@ def reread_upload(*, upload: Upload, format_override: str) -> None:
             created_at=held.created_at,
             state=UploadState.RECEIVED.value,
             attempt=held.attempt,
-            format_override=format_override,
+            format_override="" if held.stored_sha256 else format_override,
+            raw_kept=held.raw_kept,
+            stored_sha256=held.stored_sha256,
+            reduced=held.reduced,
         )
         fresh.save(force_update=True)

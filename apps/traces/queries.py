@@ -38,7 +38,7 @@ from apps.traces.models import (
     Trace,
     Upload,
 )
-from apps.traces.transitions import UploadState
+from apps.traces.transitions import TaskSource, UploadState
 
 PAGE_SIZE = 50
 
@@ -214,10 +214,20 @@ def body_of_step(*, trace_id: int, seq: int) -> StoredBody | None:
     return bodies_between(trace_id, first=seq, last=seq).get(seq)
 
 
-def engine_trace(trace: Trace) -> EngineTrace:
-    """The whole trace as the engine knows it, with bodies. For traces of bounded size."""
-    bodies = bodies_between(trace.pk, first=0, last=trace.step_count)
-    rows = Step.objects.filter(trace_id=trace.pk).order_by("seq").values(*_STEP_FIELDS)
+def engine_trace(trace: Trace, *, most: int | None = None) -> EngineTrace:
+    """The trace as the engine knows it, with bodies. For traces of bounded size.
+
+    With `most` only so many steps from the start are loaded. A task that was found by
+    its input is left out: the file does not name it.
+    """
+    last = (trace.step_count if most is None else most) - 1
+    bodies = bodies_between(trace.pk, first=0, last=last)
+    rows = (
+        Step.objects.filter(trace_id=trace.pk, seq__lte=last)
+        .order_by("seq")
+        .values(*_STEP_FIELDS)
+    )
+    task = trace.task if trace.task and trace.task.source != TaskSource.INPUT else None
     return EngineTrace(
         name=trace.name,
         steps=tuple(step_of(row, bodies.get(row["seq"])) for row in rows),
@@ -234,7 +244,7 @@ def engine_trace(trace: Trace) -> EngineTrace:
             label=trace.outcome_label or None,
             source=trace.outcome_source or None,
         ),
-        task=trace.task.key if trace.task else None,
+        task=task.key if task else None,
         trial=trace.trial,
         metadata=trace.metadata,
         labels=trace.labels,

@@ -1,7 +1,9 @@
 """Where the raw bytes of uploads lie: content-addressed, never changed.
 
 A file is hashed while it arrives and is taken over by a rename, so an upload is
-either wholly there under its SHA-256 or not there at all.
+either wholly there under its SHA-256 or not there at all. Bytes lie in clear, or
+sealed with the site's key; those of a structure-only project are sealed with a key
+that is never written down, from their first byte until they are read.
 """
 
 from __future__ import annotations
@@ -16,22 +18,60 @@ from typing import Any, BinaryIO
 
 import msgspec
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, StopUpload
 from django.http import HttpRequest
 
-from apps.accounts.queries import live_token
+from apps.accounts.models import Project, RawBytes
+from apps.accounts.queries import live_token, project_by_slug
+from apps.engine.privacy.sealed import MARK, SealedWriter, is_sealed
+from apps.traces import encryption
 
 _TOO_LARGE = "evalsite.too_large"
+_COPY = 256 * 1024
+_SEALED = ".sealed"
+
+
+class Keeping(msgspec.Struct, frozen=True):
+    """How bytes may lie on the disk: in clear, or sealed with `key`.
+
+    `is_lasting` is the site's key, which a worker has too. `needs_key` says that the
+    key was made for these bytes and is known to nobody else: who sends a file in
+    parts must get it (`new_key`) and bring it along.
+    """
+
+    key: bytes | None = None
+    is_lasting: bool = False
+    needs_key: bool = False
+
+
+IN_CLEAR = Keeping()
 
 
 class ReceivedFile(msgspec.Struct, frozen=True):
-    """Bytes that arrived but belong to no upload yet; `name` is what the sender said."""
+    """Bytes that arrived but belong to no upload yet; `name` is what the sender said.
+
+    `sha256` and `size` are of the bytes as they came. Where something else is kept of
+    them (structure only), `stored_sha256` is its hash and `reduced` says what was
+    read.
+    """
 
     path: Path
     size: int
     sha256: str
     name: str
+    keeping: Keeping = IN_CLEAR
+    stored_sha256: str = ""
+    reduced: dict[str, Any] | None = None
+
+    def open(self) -> BinaryIO:
+        """The plain bytes, as a seekable stream."""
+        return open_kept(self.path, self.keeping)
+
+    def drop(self) -> None:
+        """Forget the bytes. Safe to run twice."""
+        self.path.unlink(missing_ok=True)
 
 
 class TooLarge(Exception):
@@ -65,8 +105,42 @@ def was_too_large(meta: Mapping[str, Any]) -> bool:
     return bool(meta.get(_TOO_LARGE))
 
 
-def _incoming() -> Path:
-    folder = settings.UPLOADS_DIR / "incoming"
+def raw_policy(project: Project) -> RawBytes:
+    """What happens to raw bytes of this project: the stricter of site and project."""
+    order = list(RawBytes)
+    both = (settings.RAW_BYTES, project.raw_bytes)
+    return max((RawBytes(one) for one in both if one), key=order.index)
+
+
+def new_key() -> str:
+    """A key for a file that is sent in parts to a structure-only project, as text."""
+    return encryption.new_key_text()
+
+
+def keeping_of(project: Project, *, key: str = "") -> Keeping:
+    """How arriving bytes of this project may lie on the disk.
+
+    `key` is a text of `new_key` that came back with a part; `ValueError` with a
+    sentence when it is none. Raises `ImproperlyConfigured` when the project wants its
+    bytes encrypted and the site has no key any more.
+    """
+    if project.structure_only:
+        own = encryption.key_of(key) if key else encryption.key_of(new_key())
+        return Keeping(key=own, needs_key=True)
+    policy, site_key = raw_policy(project), encryption.site_key()
+    if policy is RawBytes.ENCRYPTED and site_key is None:
+        raise ImproperlyConfigured(
+            f"The project “{project.slug}” keeps its files encrypted only, and "
+            "EVALSITE_RAW_KEY is not set."
+        )
+    if policy is RawBytes.KEPT or site_key is None:
+        return IN_CLEAR
+    return Keeping(key=site_key, is_lasting=True)
+
+
+def incoming_folder() -> Path:
+    """Where files lie while they arrive."""
+    folder: Path = settings.UPLOADS_DIR / "incoming"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder
 
@@ -74,14 +148,17 @@ def _incoming() -> Path:
 class Receiver:
     """Takes chunks of one file, hashes them and keeps them in a temporary file."""
 
-    def __init__(self, *, limit: int, name: str) -> None:
+    def __init__(self, *, limit: int, name: str, keeping: Keeping = IN_CLEAR) -> None:
         self._limit = limit
         self._name = name
+        self._keeping = keeping
         self._hash = hashlib.sha256()
         self._size = 0
-        descriptor, name = tempfile.mkstemp(dir=_incoming())
+        descriptor, path = tempfile.mkstemp(dir=incoming_folder())
         self._file = os.fdopen(descriptor, "wb")
-        self._path = Path(name)
+        self._path = Path(path)
+        key = keeping.key
+        self._sealed = None if key is None else SealedWriter(self._file, key)
 
     def take(self, chunk: bytes) -> None:
         """Keep `chunk`; raises `TooLarge` (and drops everything) over the limit."""
@@ -90,14 +167,22 @@ class Receiver:
             self.drop()
             raise TooLarge(too_large_sentence(self._limit))
         self._hash.update(chunk)
-        self._file.write(chunk)
+        (self._sealed or self._file).write(chunk)
 
     def finish(self) -> ReceivedFile:
         """Make the bytes durable and return them."""
+        if self._sealed is not None:
+            self._sealed.finish()
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
-        return ReceivedFile(self._path, self._size, self._hash.hexdigest(), self._name)
+        return ReceivedFile(
+            path=self._path,
+            size=self._size,
+            sha256=self._hash.hexdigest(),
+            name=self._name,
+            keeping=self._keeping,
+        )
 
     def drop(self) -> None:
         """Forget the bytes. Safe to run twice."""
@@ -105,12 +190,14 @@ class Receiver:
         self._path.unlink(missing_ok=True)
 
 
-def receive(chunks: Iterable[bytes], *, limit: int, name: str) -> ReceivedFile:
+def receive(
+    chunks: Iterable[bytes], *, limit: int, name: str, keeping: Keeping = IN_CLEAR
+) -> ReceivedFile:
     """Keep the bytes of `chunks` in a durable temporary file.
 
     Raises `TooLarge` when they are more than `limit`.
     """
-    receiver = Receiver(limit=limit, name=name)
+    receiver = Receiver(limit=limit, name=name, keeping=keeping)
     try:
         for chunk in chunks:
             receiver.take(chunk)
@@ -120,21 +207,61 @@ def receive(chunks: Iterable[bytes], *, limit: int, name: str) -> ReceivedFile:
     return receiver.finish()
 
 
-def path_of(sha256: str) -> Path:
-    """Where the bytes with this hash lie in the store."""
+def kept_as(received: ReceivedFile, keeping: Keeping) -> ReceivedFile:
+    """The same bytes, lying as `keeping` asks; written anew only when they do not."""
+    if received.keeping == keeping:
+        return received
+    with received.open() as plain:
+        chunks = iter(lambda: plain.read(_COPY), b"")
+        fresh = receive(
+            chunks, limit=received.size, name=received.name, keeping=keeping
+        )
+    received.drop()
+    return fresh
+
+
+def open_kept(path: Path, keeping: Keeping = IN_CLEAR) -> BinaryIO:
+    """The plain bytes of a file that arrived as `keeping` says; seekable.
+
+    Raises `CannotOpen` when they were sealed with another key.
+    """
+    stream = path.open("rb")
+    if keeping.key is None:
+        return stream
+    head = stream.read(len(MARK))
+    stream.seek(0)
+    return encryption.open_with(stream, [keeping.key]) if is_sealed(head) else stream
+
+
+def path_of(sha256: str, *, is_encrypted: bool = False) -> Path:
+    """Where the bytes with this hash lie in the store, in clear or encrypted."""
     folder: Path = settings.UPLOADS_DIR
-    return folder / sha256[:2] / sha256
+    return folder / sha256[:2] / (sha256 + (_SEALED if is_encrypted else ""))
 
 
 def take_over(received: ReceivedFile) -> None:
-    """Move received bytes into the store, durably. Safe to run twice."""
-    target = path_of(received.sha256)
+    """Move received bytes into the store, durably. Safe to run twice.
+
+    Raises `ValueError` for bytes that are sealed with a key that nobody will have.
+    """
+    if received.keeping.needs_key:
+        raise ValueError(
+            "Bytes of a structure-only project are never kept as they are."
+        )
+    sha256 = received.stored_sha256 or received.sha256
+    target = path_of(sha256, is_encrypted=received.keeping.is_lasting)
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     received.path.replace(target)
     _make_durable(target.parent)
     # Always, not only by who made the sub-folder: another process may have made it a
     # moment ago and not have come to this line yet.
     _make_durable(target.parent.parent)
+
+
+def remove_raw(sha256: str) -> None:
+    """Remove the bytes with this hash from the store. Safe to run twice."""
+    for is_encrypted in (False, True):
+        path_of(sha256, is_encrypted=is_encrypted).unlink(missing_ok=True)
 
 
 def _make_durable(folder: Path) -> None:
@@ -153,7 +280,7 @@ def remove_abandoned(*, older_than_seconds: float = 86_400) -> int:
     """
     newest = time.time() - older_than_seconds
     removed = 0
-    for path in _incoming().iterdir():
+    for path in incoming_folder().iterdir():
         try:
             if path.stat().st_mtime < newest:
                 path.unlink()
@@ -164,8 +291,16 @@ def remove_abandoned(*, older_than_seconds: float = 86_400) -> int:
 
 
 def open_raw(sha256: str) -> BinaryIO:
-    """The bytes with this hash, as a binary stream; raises `FileNotFoundError`."""
-    return path_of(sha256).open("rb")
+    """The bytes with this hash, decrypted, as a seekable binary stream.
+
+    Raises `FileNotFoundError`, and `CannotOpen` with a sentence when the key that
+    sealed them is not at hand.
+    """
+    try:
+        return path_of(sha256).open("rb")
+    except FileNotFoundError:
+        sealed = path_of(sha256, is_encrypted=True).open("rb")
+        return encryption.open_with(sealed)
 
 
 class HashedUpload(UploadedFile):  # type: ignore[type-arg] # generic in stubs only
@@ -177,16 +312,31 @@ class HashedUpload(UploadedFile):  # type: ignore[type-arg] # generic in stubs o
 
     def close(self) -> None:
         """Drop the bytes unless they were taken over."""
-        self.received.path.unlink(missing_ok=True)
+        self.received.drop()
 
 
-def _may_send_files(request: HttpRequest | None) -> bool:
+def _keeping_for(request: HttpRequest | None) -> Keeping | None:
+    """How a file of this request may lie on the disk; None when none is taken.
+
+    The project of a page is in its address and that of the API in its token. Without
+    a project the bytes are sealed with a key of this request alone.
+    """
+    if request is None:
+        return None
     user = getattr(request, "user", None)
     if user is not None and user.is_authenticated:
-        return True
-    header = request.headers.get("Authorization", "") if request is not None else ""
-    scheme, _, secret = header.partition(" ")
-    return scheme.lower() == "bearer" and live_token(secret.strip()) is not None
+        match = request.resolver_match
+        slug = match.kwargs.get("slug", "") if match is not None else ""
+        project = project_by_slug(slug)
+    else:
+        scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+        token = live_token(secret.strip()) if scheme.lower() == "bearer" else None
+        if token is None:
+            return None
+        project = token.project
+    if project is None:
+        return Keeping(key=encryption.key_of(new_key()), needs_key=True)
+    return keeping_of(project)
 
 
 class HashingUploadHandler(FileUploadHandler):
@@ -200,11 +350,14 @@ class HashingUploadHandler(FileUploadHandler):
     receiver: Receiver | None = None
 
     def new_file(self, *args: object, **kwargs: object) -> None:
-        if not _may_send_files(self.request):
+        keeping = _keeping_for(self.request)
+        if keeping is None:
             raise StopUpload(connection_reset=True)
         super().new_file(*args, **kwargs)  # type: ignore[arg-type]
         self.receiver = Receiver(
-            limit=settings.MAX_UPLOAD_BYTES, name=self.file_name or "unnamed"
+            limit=settings.MAX_UPLOAD_BYTES,
+            name=self.file_name or "unnamed",
+            keeping=keeping,
         )
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:  # noqa: ARG002

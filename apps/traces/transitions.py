@@ -14,6 +14,30 @@ class UploadState(StrEnum):
     FAILED = "failed"
 
 
+class UploadSource(StrEnum):
+    """How the traces of an upload came: in a file, or span by span while they ran."""
+
+    FILE = "file"
+    LIVE = "live"
+
+
+class RawKept(StrEnum):
+    """What lies in the store of the bytes of an upload."""
+
+    KEPT = "kept"
+    ENCRYPTED = "encrypted"
+    UNTIL_READ = "until_read"
+    GONE = "gone"
+
+
+class TaskSource(StrEnum):
+    """Who says that traces are trials of one task."""
+
+    FILE = "file"
+    INPUT = "input"
+    HAND = "hand"
+
+
 NEXT: dict[UploadState, tuple[UploadState, ...]] = {
     UploadState.RECEIVED: (UploadState.READING,),
     UploadState.READING: (

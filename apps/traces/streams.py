@@ -1,0 +1,244 @@
+"""Uploads that are live streams: what came live in one day, without kept bytes.
+
+Their traces are written one by one, and again when late spans change them: a trace
+keeps its id then, and the counters of its upload follow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from django.db.models import F, Max
+from django.db.models.functions import Now
+
+from apps.engine.format import Opened
+from apps.engine.trace import Trace as EngineTrace
+from apps.traces.codec import content_hash, counts_of
+from apps.traces.copying import NewTrace, StoredTrace, copy_over, copy_traces
+from apps.traces.models import RejectedRecord, Step, Task, Trace, Upload
+from apps.traces.transitions import RawKept, UploadSource, UploadState
+
+_NUMBER = re.compile(r"\d+")
+_COUNTED = ("step_count", "model_call_count", "tool_call_count", "usage_known")
+MAX_REJECTED_KEPT = 100
+
+
+class Written(msgspec.Struct, frozen=True):
+    """What became of a trace that came live.
+
+    `stored` is None when the very same trace is here already. With `replaced` a trace
+    that was stored before has new content under its old id, and `moved` says where
+    each of its steps stands now.
+    """
+
+    stored: StoredTrace | None
+    upload_id: int
+    replaced: bool = False
+    moved: dict[int, int] = {}
+
+
+def live_upload(*, project_id: int, moment: datetime) -> Upload:
+    """The stream of the project for the day (UTC) of `moment`; made when missing."""
+    day = moment.date().isoformat()
+    upload, _ = Upload.objects.get_or_create(
+        project_id=project_id,
+        sha256=f"live-{day}",
+        defaults={
+            "name": f"Live OTLP {day}",
+            "source": UploadSource.LIVE.value,
+            "size": 0,
+            "raw_kept": RawKept.GONE.value,
+            "state": UploadState.DONE.value,
+            "created_at": moment,
+            "finished_at": moment,
+        },
+    )
+    return upload
+
+
+def write_live_trace(
+    *, upload_id: int, trace: EngineTrace, size: int, opened: Opened
+) -> Written:
+    """Write a new live trace into its stream, inside the caller's transaction.
+
+    Locks the stream. The same trace from a file is not written twice; a file's trace
+    with the same id and other content stays, and this one is kept beside it without
+    the id and with a note. `size` is in bytes. Raises `IntegrityError` when a trace
+    with the same id is being written elsewhere.
+    """
+    upload = Upload.objects.select_for_update().get(pk=upload_id)
+    if trace.native_id:
+        twin = Trace.objects.filter(
+            project_id=upload.project_id, native_id=trace.native_id
+        ).first()
+        if twin is not None and twin.content_hash == content_hash(trace):
+            upload.duplicate_count += 1
+            _save(upload, opened)
+            return Written(None, upload_id)
+        if twin is not None:
+            trace = beside_a_file(trace)
+    last = Trace.objects.filter(upload=upload).aggregate(last=Max("ordinal"))["last"]
+    new = _new(0 if last is None else last + 1, trace, opened)
+    [stored] = copy_traces(upload=upload, new=[new], task_ids=_task_ids(upload, trace))
+    upload.trace_count += 1
+    _count(upload, new, size)
+    _note(upload, added=trace.notes)
+    _save(upload, opened)
+    return Written(stored, upload_id)
+
+
+def rewrite_live_trace(
+    *, trace_id: int, trace: EngineTrace, grown: int, opened: Opened
+) -> Written:
+    """Give a stored live trace new content under its old id; the caller's transaction.
+
+    Locks the stream. `grown` is by how many bytes its spans have grown. Nothing is
+    written when the content is the same.
+    """
+    upload_id = Trace.objects.values_list("upload_id", flat=True).get(pk=trace_id)
+    upload = Upload.objects.select_for_update().get(pk=upload_id)
+    old = Trace.objects.get(pk=trace_id)
+    if old.native_id is None and trace.native_id is not None:
+        trace = beside_a_file(trace)
+    if old.content_hash == content_hash(trace):
+        return Written(None, upload_id)
+    new = _new(old.ordinal, trace, opened)
+    moved = _moved(trace_id, trace)
+    stored = copy_over(
+        trace_id=trace_id, upload=upload, new=new, task_ids=_task_ids(upload, trace)
+    )
+    Trace.objects.filter(pk=trace_id).update(**_not_from_spans(old))
+    for name in _COUNTED:
+        setattr(upload, name, getattr(upload, name) - getattr(old, name))
+    _count(upload, new, grown)
+    _note(upload, added=trace.notes, removed=old.notes)
+    _save(upload, opened)
+    return Written(stored, upload_id, replaced=True, moved=moved)
+
+
+def _moved(trace_id: int, trace: EngineTrace) -> dict[int, int]:
+    now = {step.native_id: step.seq for step in trace.steps if step.native_id}
+    rows = Step.objects.filter(trace_id=trace_id, native_id__in=list(now))
+    return {
+        seq: now[native]
+        for seq, native in rows.values_list("seq", "native_id")
+        if native is not None
+    }
+
+
+def _not_from_spans(old: Trace) -> dict[str, Any]:
+    """What a trace keeps whatever its spans say: counts of signals, acts of people."""
+    kept: dict[str, Any] = {"signal_count": old.signal_count}
+    if old.is_task_set:
+        kept |= {"task_id": old.task_id, "trial": old.trial, "is_task_set": True}
+    return kept
+
+
+def beside_a_file(trace: EngineTrace) -> EngineTrace:
+    """The trace without its id, which belongs to a file's trace, and a note of it."""
+    sentence = (
+        f"A trace with the id {trace.native_id} came in a file, with other content. Both "
+        "are kept; this one came live and stands here without the id."
+    )
+    return msgspec.structs.replace(
+        trace, native_id=None, notes=(*trace.notes, sentence)
+    )
+
+
+def _new(ordinal: int, trace: EngineTrace, opened: Opened) -> NewTrace:
+    return NewTrace(
+        ordinal=ordinal,
+        content_hash=content_hash(trace),
+        trace=trace,
+        counts=counts_of(trace),
+        reader=opened,
+    )
+
+
+def _task_ids(upload: Upload, trace: EngineTrace) -> dict[str, int]:
+    if not trace.task:
+        return {}
+    task, _ = Task.objects.get_or_create(project_id=upload.project_id, key=trace.task)
+    return {trace.task: task.pk}
+
+
+def _count(upload: Upload, new: NewTrace, size: int) -> None:
+    counts = new.counts
+    upload.size += size
+    upload.bytes_read += size
+    upload.step_count += counts.steps
+    upload.model_call_count += counts.model_calls
+    upload.tool_call_count += counts.tool_calls
+    upload.usage_known += counts.usage_known
+    upload.models_seen = sorted({*upload.models_seen, *counts.models})
+    upload.agents_seen = sorted({*upload.agents_seen, *counts.agents})
+
+
+def _note(upload: Upload, *, added: Iterable[str], removed: Iterable[str] = ()) -> None:
+    """Count what was decided about traces, like the receipt of a file does."""
+    notes: dict[str, dict[str, Any]] = {note["code"]: note for note in upload.notes}
+    change: Counter[str] = Counter()
+    for sentence in removed:
+        code = _code(sentence)
+        change[code] -= 1
+        if code in notes and notes[code]["sentence"] == sentence:
+            notes[code]["sentence"] = ""
+    for sentence in added:
+        code = _code(sentence)
+        change[code] += 1
+        note = notes.setdefault(code, {"code": code, "sentence": "", "count": 0})
+        note["sentence"] = note["sentence"] or sentence
+    for code, number in change.items():
+        notes[code]["count"] += number
+    upload.notes = [note for note in notes.values() if note["count"] > 0]
+
+
+def _code(sentence: str) -> str:
+    """What stands for all sentences that differ in their numbers only."""
+    return "trace: " + _NUMBER.sub("n", sentence)
+
+
+def _save(upload: Upload, opened: Opened) -> None:
+    upload.format, upload.reader_version = opened.format, opened.version
+    upload.finished_at = Now()
+    upload.save()
+
+
+def reject_live_trace(*, upload_id: int, place: str, reason: str) -> None:
+    """Write into the receipt of a stream what could not be made a trace."""
+    Upload.objects.filter(pk=upload_id).update(rejected_count=F("rejected_count") + 1)
+    if RejectedRecord.objects.filter(upload_id=upload_id).count() < MAX_REJECTED_KEPT:
+        RejectedRecord.objects.create(
+            upload_id=upload_id, place=place[:120], reason=reason
+        )
+
+
+def count_signals(*, trace_id: int, signals: int) -> None:
+    """Write how many signals a live trace has now, on its row and on its stream."""
+    trace = Trace.objects.get(pk=trace_id)
+    grown = signals - trace.signal_count
+    if not grown:
+        return
+    Trace.objects.filter(pk=trace_id).update(signal_count=signals)
+    Upload.objects.filter(pk=trace.upload_id).update(
+        signal_count=F("signal_count") + grown
+    )
+
+
+def count_redactions(
+    *, upload_id: int, before: Mapping[str, int], now: Mapping[str, int]
+) -> None:
+    """Count the secrets that were replaced in a live trace on its stream, by rule."""
+    if before == now:
+        return
+    upload = Upload.objects.select_for_update().get(pk=upload_id)
+    total = Counter(upload.redactions)
+    total.update(now)
+    total.subtract(before)
+    upload.redactions = {slug: count for slug, count in total.items() if count > 0}
+    upload.save(update_fields=["redactions"])

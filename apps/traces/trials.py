@@ -1,0 +1,191 @@
+"""Which traces are trials of which task: found from the data, corrected by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from django.db import connection, transaction
+from django.db.models import Max
+
+from apps.accounts.models import Project
+from apps.engine.root_input import root_input
+from apps.traces.models import Task, Trace
+from apps.traces.queries import engine_trace
+from apps.traces.transitions import TaskSource
+
+MAX_KEY = 200
+MAX_TRIAL = 2**31 - 1
+_KEY = "same input "
+_LOOKED_AT = 64
+
+# Traces of the project that share a root input with one of those asked about, where
+# neither the file nor a person says of which task they are.
+_SHARED = """
+    SELECT input_hash
+    FROM traces_trace
+    LEFT JOIN traces_task ON traces_task.id = traces_trace.task_id
+    WHERE traces_trace.project_id = %(project)s
+      AND input_hash = ANY(%(hashes)s)
+      AND NOT is_task_set
+      AND (task_id IS NULL OR traces_task.source = 'input')
+    GROUP BY input_hash
+    HAVING count(*) > 1
+"""
+_NUMBERED = """
+    WITH counted AS (
+        SELECT id, row_number() OVER (ORDER BY id) AS place
+        FROM traces_trace
+        WHERE project_id = %(project)s AND input_hash = %(hash)s
+          AND task_id IS NULL AND NOT is_task_set
+    )
+    UPDATE traces_trace
+    SET task_id = %(task)s, trial = COALESCE(trial, %(last)s + counted.place)
+    FROM counted WHERE traces_trace.id = counted.id
+"""
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """Where a trace stood before a person moved it, so that the move can be undone."""
+
+    task: str
+    trial: int | None
+    is_set: bool
+
+
+class WrongPlace(Exception):
+    """A task or trial cannot be taken; the message is a sentence for a person."""
+
+
+def find_trials(*, project_id: int, input_hashes: Iterable[str]) -> int:
+    """Make traces with the same root input trials of one task; returns how many moved.
+
+    What a file or a person says stays. Safe to run any number of times and in
+    parallel: one at a time finds in a project, and what is found already is left.
+    """
+    hashes = sorted(set(input_hashes))
+    if not hashes:
+        return 0
+    with transaction.atomic(), connection.cursor() as cursor:
+        # Two uploads that end together must each see what the other has stored.
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtext('find_trials'), %s)", [project_id]
+        )
+        cursor.execute(_SHARED, {"project": project_id, "hashes": hashes})
+        return sum(_join(cursor, project_id, row[0]) for row in cursor.fetchall())
+
+
+def find_trials_of_upload(*, project_id: int, upload_id: int) -> int:
+    """`find_trials` for the inputs of all traces of an upload; returns how many moved."""
+    hashes = (
+        Trace.objects.filter(upload_id=upload_id, input_hash__isnull=False)
+        .order_by()
+        .values_list("input_hash", flat=True)
+        .distinct()
+    )
+    return find_trials(
+        project_id=project_id, input_hashes=[one for one in hashes if one]
+    )
+
+
+def _join(cursor: Any, project_id: int, digest: str) -> int:
+    task, _ = Task.objects.get_or_create(
+        project_id=project_id,
+        key=_KEY + digest,
+        defaults={"source": TaskSource.INPUT.value},
+    )
+    if not task.title:
+        first = Trace.objects.filter(project_id=project_id, input_hash=digest).first()
+        task.title = _title(first) if first else ""
+        task.save(update_fields=["title"])
+    last = Trace.objects.filter(task=task).aggregate(last=Max("trial"))["last"]
+    cursor.execute(
+        _NUMBERED,
+        {
+            "project": project_id,
+            "hash": digest,
+            "task": task.pk,
+            "last": -1 if last is None else last,
+        },
+    )
+    return int(cursor.rowcount)
+
+
+def _title(trace: Trace) -> str:
+    """How the root input begins, on one line."""
+    said = root_input(engine_trace(trace, most=_LOOKED_AT))
+    text = said if isinstance(said, str) else msgspec.json.encode(said).decode()
+    words = " ".join(text.split())
+    return words[:119] + "\u2026" if len(words) > 120 else words
+
+
+def place_trace(*, trace: Trace, task: str, trial: int | None) -> Placed:
+    """Say by hand of which task a trace is and which trial; returns where it stood.
+
+    An empty `task` takes it out of every task. Raises `WrongPlace` with a sentence.
+    """
+    key = " ".join(task.replace("\x00", "").split())
+    if len(key) > MAX_KEY:
+        raise WrongPlace("The name of a task has at most 200 characters.")
+    if trial is not None and not 0 <= trial <= MAX_TRIAL:
+        raise WrongPlace("A trial is a whole number from 0 up.")
+    with transaction.atomic():
+        held = Trace.objects.select_for_update(of=("self",)).get(pk=trace.pk)
+        before = Placed(
+            task=held.task.key if held.task else "",
+            trial=held.trial,
+            is_set=held.is_task_set,
+        )
+        held.task = _task_named(held.project, key) if key else None
+        held.trial = trial
+        held.is_task_set = True
+        held.save(update_fields=["task", "trial", "is_task_set"])
+    return before
+
+
+def put_back(*, trace: Trace, placed: Placed) -> None:
+    """Undo `place_trace`: the trace stands where it stood before."""
+    place_trace(trace=trace, task=placed.task, trial=placed.trial)
+    Trace.objects.filter(pk=trace.pk).update(is_task_set=placed.is_set)
+
+
+def _task_named(project: Project, name: str) -> Task:
+    """The task with this key, or with this title where one input was found so."""
+    found = Task.objects.filter(project=project, key=name).first()
+    if found is None:
+        found = Task.objects.filter(
+            project=project, title=name, source=TaskSource.INPUT.value
+        ).first()
+    if found is not None:
+        return found
+    task, _ = Task.objects.get_or_create(
+        project=project, key=name, defaults={"source": TaskSource.HAND.value}
+    )
+    return task
+
+
+def rename_task(*, task: Task, name: str) -> None:
+    """Give a task another name; its traces keep their trials. Raises `WrongPlace`."""
+    key = " ".join(name.replace("\x00", "").split())
+    if not key or len(key) > MAX_KEY:
+        raise WrongPlace("A task needs a name of 1 to 200 characters.")
+    if Task.objects.filter(project=task.project, key=key).exclude(pk=task.pk).exists():
+        raise WrongPlace(
+            f"A task “{key}” is here already. Join the two instead of renaming one."
+        )
+    if task.source == TaskSource.INPUT.value:
+        # The key finds later trials by their input: only the words shown change.
+        task.title = key
+        task.save(update_fields=["title"])
+        return
+    task.key = key
+    task.save(update_fields=["key"])
+
+
+def join_tasks(*, task: Task, into: Task) -> int:
+    """Move all traces of `task` to `into`, by hand; returns how many."""
+    if task.pk == into.pk or task.project_id != into.project_id:
+        raise WrongPlace("Choose another task of this project.")
+    with transaction.atomic():
+        return Trace.objects.filter(task=task).update(task=into, is_task_set=True)

@@ -1,0 +1,88 @@
+"""Valid files changed anywhere or cut off anywhere, for the property tests of readers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from apps.engine.format import Item, Note, Progress, Rejected, UnreadableTrace
+from apps.engine.trace import Trace
+from tests.formats.reading import items_of
+
+QUICK = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+def read_safely(data: bytes, slug: str) -> list[Item]:
+    """What a reader yields, or nothing where it refuses the file in a sentence."""
+    said = None
+    items: list[Item] = []
+    try:
+        items = items_of(data, slug)
+    except UnreadableTrace as refusal:
+        said = str(refusal)
+    assert said is None or said.endswith(".")
+    for item in items:
+        assert isinstance(item, Trace | Rejected | Note | Progress)
+        if isinstance(item, Trace):
+            _check(item)
+    return items
+
+
+def _check(trace: Trace) -> None:
+    assert [step.seq for step in trace.steps] == list(range(len(trace.steps)))
+    for step in trace.steps:
+        assert step.parent is None or 0 <= step.parent < len(trace.steps)
+        assert step.invocation is None or step.invocation < len(trace.invocations)
+        json.dumps([step.body and step.body.output], allow_nan=False).encode()
+        (step.name or "").encode()
+    assert "\x00" not in repr(trace)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """All paths inside a JSON value."""
+    yield path
+    if isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in pairs:
+            yield from places(item, (*path, key))
+
+
+def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """The value with what stands at `path` replaced."""
+    if not path:
+        return new
+    copy = value.copy()
+    copy[path[0]] = replaced(value[path[0]], path[1:], new)
+    return copy
+
+
+def read_changed(value: Any, draw: st.DataObject, new: Any, slug: str) -> None:
+    """Read the file with one value of it replaced by any JSON."""
+    path = draw.draw(st.sampled_from(list(places(value))))
+    read_safely(json.dumps(replaced(value, path, new)).encode(), slug)
+
+
+def check_cut(whole: bytes, at: int, slug: str) -> None:
+    """A file that was cut off never tells a step that the whole file does not have."""
+    known = {step.native_id for step in steps_of(read_safely(whole, slug))}
+    cut = steps_of(read_safely(whole[:at], slug))
+    assert {step.native_id for step in cut} <= known
+
+
+def steps_of(items: list[Item]) -> list[Any]:
+    """All steps of all traces among items."""
+    return [step for one in items if isinstance(one, Trace) for step in one.steps]
