@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 from django.db import connection, transaction
-from django.db.models import Max
+from django.db.models import Count, Max, Q, QuerySet, Sum
 
 from apps.accounts.models import Project
 from apps.engine.root_input import root_input
+from apps.engine.trace import OutcomeKind
 from apps.traces.models import Task, Trace
 from apps.traces.queries import engine_trace
 from apps.traces.transitions import TaskSource
@@ -44,6 +45,21 @@ _NUMBERED = """
     SET task_id = %(task)s, trial = COALESCE(trial, %(last)s + counted.place)
     FROM counted WHERE traces_trace.id = counted.id
 """
+
+
+class TaskRow(msgspec.Struct, frozen=True):
+    """A task with the number of its trials and how they ended."""
+
+    task: Task
+    trials: int
+    passed: int
+    failed: int
+    signals: int
+
+    @property
+    def others(self) -> int:
+        """How many trials neither passed nor failed, as far as is recorded."""
+        return self.trials - self.passed - self.failed
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -189,3 +205,42 @@ def join_tasks(*, task: Task, into: Task) -> int:
         raise WrongPlace("Choose another task of this project.")
     with transaction.atomic():
         return Trace.objects.filter(task=task).update(task=into, is_task_set=True)
+
+
+def _rows(tasks: QuerySet[Task]) -> list[TaskRow]:
+    counted = tasks.annotate(
+        trials=Count("trace"),
+        passed=Count("trace", filter=Q(trace__outcome=OutcomeKind.PASS.value)),
+        failed=Count("trace", filter=Q(trace__outcome=OutcomeKind.FAIL.value)),
+        signals=Sum("trace__signal_count", default=0),
+    )
+    return [
+        TaskRow(task, task.trials, task.passed, task.failed, task.signals)
+        for task in counted
+    ]
+
+
+def task_rows(*, project: Project, start: int, most: int) -> list[TaskRow]:
+    """Tasks that have traces, those with most trials first, from place `start` on."""
+    tasks = (
+        Task.objects.filter(project=project)
+        .annotate(size=Count("trace"))
+        .filter(size__gt=0)
+        .order_by("-size", "id")
+    )
+    ids = list(tasks.values_list("pk", flat=True)[start : start + most])
+    by_id = {row.task.pk: row for row in _rows(Task.objects.filter(pk__in=ids))}
+    return [by_id[pk] for pk in ids]
+
+
+def task_row(task: Task) -> TaskRow:
+    """One task with the number of its trials and how they ended."""
+    return _rows(Task.objects.filter(pk=task.pk))[0]
+
+
+def suggested_tasks(*, project: Project, but: Task | None = None) -> list[Task]:
+    """Up to 100 tasks of the project, newest first, to choose from."""
+    tasks = Task.objects.filter(project=project).order_by("-id")
+    if but is not None:
+        tasks = tasks.exclude(pk=but.pk)
+    return list(tasks[:100])
