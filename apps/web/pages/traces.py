@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from apps.engine.formats import FORMATS
+from apps.engine.formats import ARCHIVE, labels
 from apps.engine.trace import OutcomeKind
 from apps.traces.models import Task, Trace, Upload
 from apps.traces.queries import (
@@ -66,7 +66,7 @@ def filter_from(query: Mapping[str, str]) -> TraceFilter:
     return TraceFilter(
         q=text("q"),
         outcome=one_of("outcome", {kind.value for kind in OutcomeKind}),
-        format=one_of("format", {format_.slug for format_ in FORMATS}),
+        format=one_of("format", set(labels())),
         usage=one_of("usage", set(USAGE_LABELS)),
         agent=text("agent"),
         model=text("model"),
@@ -110,7 +110,10 @@ def traces_page(place: Place, query: Mapping[str, str]) -> TracesPage:
         totals=project_counts(project),
         upload=Upload.objects.filter(project=project, pk=where.upload or 0).first(),
         task=Task.objects.filter(project=project, pk=where.task or 0).first(),
-        formats=[(format_.slug, format_.label) for format_ in FORMATS],
+        formats=sorted(
+            ((slug, label) for slug, label in labels().items() if slug != ARCHIVE),
+            key=lambda pair: pair[1].casefold(),
+        ),
         outcomes=[kind.value for kind in OutcomeKind],
         usages=USAGE_LABELS,
         sorts=SORT_LABELS,

@@ -10,7 +10,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from apps.engine.formats import FORMATS
+from apps.engine.formats import labels
 from apps.traces.models import Trace
 from apps.traces.storage import size_in_words
 from apps.web.pages.steps import as_text as text_of
@@ -24,7 +24,7 @@ from apps.web.words import (
 
 register = template.Library()
 
-_FORMAT_LABELS = {format_.slug: format_.label for format_ in FORMATS}
+_FORMAT_LABELS = labels()
 
 
 @register.filter

@@ -1,0 +1,157 @@
+"""What the receipt of an upload needs: what was read, what was not, what was decided."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+from django.urls import reverse
+
+from apps.accounts.permissions import Permission
+from apps.engine.formats import labels, versions
+from apps.engine.trace import UsageState
+from apps.screening.queries import counts_per_check
+from apps.traces.models import RejectedRecord, Trace, Upload
+from apps.traces.queries import rejected_of
+from apps.traces.transitions import RawKept, UploadSource
+from apps.web.access import Place
+from apps.web.pages.checks import CheckSummary, check_summaries
+from apps.web.pages.privacy import RuleCount, rule_counts
+from apps.web.pages.uploads import UploadRow, upload_row
+
+# Notes about bytes and values that were changed so that they could be read.
+CORRECTIONS: Final = frozenset(
+    {"not_utf8", "decoded", "duplicate_keys", "not_finite", "replaced_characters"}
+)
+USAGE_WORDS: Final = {
+    UsageState.REPORTED: ("reported", "input and output counts are there"),
+    UsageState.PARTIAL: ("partial", "some of the counts are there"),
+    UsageState.MISSING: ("missing", "no count is there, which is not zero"),
+    UsageState.ZERO_SUSPECT: (
+        "zero, suspect",
+        "all counts are 0 beside an answer, so nothing was recorded",
+    ),
+    UsageState.VENDOR_ESTIMATE: (
+        "estimate of the vendor",
+        "counted by the tracing tool and not by the provider; no check uses it",
+    ),
+    UsageState.AGGREGATE_ONLY: (
+        "only in a total",
+        "the file has a total for the run and nothing for the call",
+    ),
+}
+_RAW_WORDS: Final = {
+    RawKept.KEPT: "kept as they came",
+    RawKept.ENCRYPTED: "kept encrypted",
+    RawKept.GONE: "removed once they were read",
+}
+_LIVE_WORDS: Final = (
+    "Live spans are put together as they come; there is no file to keep or to read "
+    "again."
+)
+
+
+class UsageLine(msgspec.Struct, frozen=True):
+    """How many model calls have their usage in one state, and what that means."""
+
+    label: str
+    count: int
+    meaning: str
+
+
+class ReaderLine(msgspec.Struct, frozen=True):
+    """One reader that found traces; `newer` is the version that is here now, if any."""
+
+    label: str
+    version: int
+    files: int
+    traces: int
+    newer: int | None
+
+
+class ReceiptPage(msgspec.Struct, frozen=True):
+    """What was read from one upload, what was not, and what fired."""
+
+    place: Place
+    row: UploadRow
+    upload: Upload
+    rejected: list[RejectedRecord]
+    checks: list[CheckSummary]
+    usage_missing: int
+    usage: list[UsageLine]
+    readers: list[ReaderLine]
+    corrections: list[dict[str, Any]]
+    decisions: list[dict[str, Any]]
+    redactions: list[RuleCount]
+    raw_words: str
+    has_raw: bool
+    has_newer_reader: bool
+    may_read_again: bool
+    why_not_again: str
+    refusal: str
+    live_url: str
+
+
+def _usage_lines(upload: Upload) -> list[UsageLine]:
+    return [
+        UsageLine(label, upload.usage_states[state.value], meaning)
+        for state, (label, meaning) in USAGE_WORDS.items()
+        if upload.usage_states.get(state.value)
+    ]
+
+
+def _readers(upload: Upload) -> list[ReaderLine]:
+    known, now = labels(), versions()
+    return [
+        ReaderLine(
+            label=known.get(one["format"], one["format"]),
+            version=one["version"],
+            files=one["files"],
+            traces=one["traces"],
+            newer=_newer(one["version"], now.get(one["format"])),
+        )
+        for one in upload.readers
+    ]
+
+
+def _newer(version: int, now: int | None) -> int | None:
+    return now if now is not None and now > version else None
+
+
+def _why_not_again(upload: Upload) -> str:
+    if upload.source == UploadSource.LIVE:
+        return _LIVE_WORDS
+    if upload.raw_kept == RawKept.GONE:
+        return (
+            "The bytes of this upload were removed once they were read, as this project "
+            "asks, so it cannot be read again. Send the file again to do so."
+        )
+    return ""
+
+
+def receipt_page(place: Place, upload: Upload) -> ReceiptPage:
+    """The receipt of one upload, as far as it has been read."""
+    ids = Trace.objects.filter(upload=upload).values_list("pk", flat=True)
+    row = upload_row(upload)
+    readers = _readers(upload)
+    is_live = upload.source == UploadSource.LIVE
+    return ReceiptPage(
+        place=place,
+        row=row,
+        upload=upload,
+        rejected=list(rejected_of(upload)),
+        checks=check_summaries(place, counts_per_check(place.project, trace_ids=ids)),
+        usage_missing=upload.model_call_count - upload.usage_known,
+        usage=_usage_lines(upload),
+        readers=readers,
+        corrections=[n for n in upload.notes if n["code"] in CORRECTIONS],
+        decisions=[n for n in upload.notes if n["code"] not in CORRECTIONS],
+        redactions=rule_counts(upload.redactions),
+        raw_words="" if is_live else _RAW_WORDS[RawKept(upload.raw_kept)],
+        has_raw=not is_live and upload.raw_kept != RawKept.GONE,
+        has_newer_reader=any(one.newer for one in readers),
+        may_read_again=not row.is_live and not is_live,
+        why_not_again=_why_not_again(upload),
+        refusal=place.refusal(Permission.UPLOAD),
+        live_url=reverse("upload", args=[place.project.slug, upload.pk]),
+    )
