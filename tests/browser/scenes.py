@@ -6,6 +6,7 @@ made through the product's own operations.
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +28,10 @@ from apps.review.models import Signal
 from apps.review.queries import QueueFilter
 from apps.review.transitions import DismissalReason, FailureKind, Verdict
 from apps.screening.models import Screening
-from apps.traces.models import Trace, Upload
+from apps.traces.models import Task, Trace, Upload
 from apps.traces.operations import claim_upload, create_upload
 from apps.traces.storage import receive
+from tests.formats.archives import zip_of
 
 HTML = b"<!doctype html><html><body><h1>Sign in</h1></body></html>\n"
 PARTLY = (
@@ -38,7 +40,39 @@ PARTLY = (
     b'{"messages": "this should be a list"}\n'
     b'{"messages": [{"role": "us\n'
 )
+SECRET = (
+    "use "
+    + "ghp_"
+    + "a1B2c3D4e5F6g7H8" * 2
+    + "i9J0, then write to anna@parcels.example"
+)
+ODD = (
+    b'[{"role": "user", "content": "Where is parcel 9 of caf\xe9 Anna? \\u0000"},'
+    b' {"role": "assistant", "content": "Still in Graz."}]'
+)
 READ_SECONDS = 60
+
+
+def _mixed_archive() -> bytes:
+    """An archive of several formats, with a secret, odd bytes and what is no trace."""
+    asked = {"role": "user", "content": f"Where is parcel 8? {SECRET}"}
+    said = {"role": "assistant", "content": "It left Graz."}
+    result = {
+        "task_id": 4,
+        "trial": 0,
+        "reward": 1.0,
+        "info": {},
+        "traj": [asked, said],
+    }
+    return zip_of(
+        {
+            "run/chats.jsonl": json.dumps({"messages": [asked, said]}).encode(),
+            "run/odd.json": ODD,
+            "run/results.json": json.dumps([result]).encode(),
+            "run/broken.json": b'{"messages": [{"role": "user"',
+            "run/README.md": b"Runs of the night.",
+        }
+    )
 
 
 @dataclass(frozen=True)
@@ -84,6 +118,7 @@ def _upload_files(project: Project, shared: Path | None) -> None:
     for name, content in sample_files():
         upload_and_read(project, content, name=name)
     upload_and_read(project, PARTLY, name="exported-chats.jsonl")
+    upload_and_read(project, _mixed_archive(), name="night-of-runs.zip")
     if shared is not None:
         real = [shared / "tau_bench_results" / "gpt-4o-airline.json"]
         real += sorted((shared / "otlp_json").glob("*.json*"))[:1]
@@ -175,6 +210,7 @@ def _upload_scenes(project: Project) -> list[Scene]:
     chosen = {
         "receipt": uploads.filter(state="done").order_by("-model_call_count").first(),
         "receipt-rejected": uploads.filter(rejected_count__gt=0, state="done").first(),
+        "receipt-archive": uploads.filter(format="archive").first(),
         "receipt-failed": uploads.filter(state="failed").first(),
         "receipt-reading": uploads.filter(state="reading").first(),
         "receipt-no-usage": uploads.filter(
@@ -211,6 +247,8 @@ def scenes_of(project: Project) -> list[Scene]:
     assert empty is not None
     report = Report.objects.filter(project=project).first()
     assert report is not None
+    task = Task.objects.filter(project=project).order_by("pk").first()
+    assert task is not None
     assert Screening.objects.filter(trace__project=project).exists()
     return [
         Scene("sign-in", reverse("sign-in"), is_public=True),
@@ -229,12 +267,16 @@ def scenes_of(project: Project) -> list[Scene]:
         Scene("traces", of("traces")),
         Scene("traces-empty", reverse("traces", args=[empty.slug])),
         *_trace_scenes(project),
+        Scene("tasks", of("tasks")),
+        Scene("tasks-empty", reverse("tasks", args=[empty.slug])),
+        Scene("task", of("task", task.pk)),
         Scene("reports", of("reports")),
         Scene("report", of("report", report.pk)),
         Scene("settings", of("project-settings")),
         Scene("checks", reverse("checks")),
         Scene("check", reverse("check", args=[CHECKS[0].slug])),
         Scene("formats", reverse("formats")),
+        Scene("api", reverse("api")),
         Scene("account", reverse("account")),
         Scene("not-found", reverse("overview", args=["no-such-project"])),
     ]
