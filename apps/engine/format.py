@@ -45,7 +45,19 @@ class Progress(msgspec.Struct, frozen=True):
     bytes_total: int | None
 
 
-Item = Trace | Rejected | Note | Progress
+class Opened(msgspec.Struct, frozen=True):
+    """What follows was read by this reader from this member of an archive.
+
+    `member` is "" for a file that is no archive, `format` and `version` are the slug
+    and the version of the reader.
+    """
+
+    member: str
+    format: str
+    version: int
+
+
+Item = Trace | Rejected | Note | Progress | Opened
 
 
 @dataclass(kw_only=True, eq=False)
@@ -90,3 +102,48 @@ class Format(Protocol):
     def recognises(self, source: Source) -> bool: ...
 
     def read(self, source: Source) -> Iterator[Item]: ...
+
+
+class Folder(Protocol):
+    """The files of an archive, by names that are labels and lead nowhere on a disk.
+
+    `names` are sorted; directories, links and what cannot be unpacked are not among
+    them. All that is read counts against the limits of the whole archive.
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    def size(self, name: str) -> int:
+        """Return the unpacked size in bytes as the archive claims it."""
+        ...
+
+    def open(self, name: str) -> BinaryIO:
+        """Return the unpacked bytes as a stream; several may be open at once."""
+        ...
+
+    def source(self, name: str) -> Source:
+        """Return the file as a reader of files sees it: gzip and zstd are taken off."""
+        ...
+
+
+class FolderFormat(Protocol):
+    """A reader of files that belong together, such as one run with its subagents.
+
+    `groups` yields the names of each group; a group with a name that was claimed
+    before is not read. `read_group` yields what a `Format` yields; the places of its
+    rejected records begin with the name of the file.
+    """
+
+    @property
+    def slug(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def description(self) -> str: ...
+
+    def groups(self, folder: Folder) -> Iterator[tuple[str, ...]]: ...
+
+    def read_group(self, folder: Folder, names: tuple[str, ...]) -> Iterator[Item]: ...

@@ -7,18 +7,15 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from apps.engine.format import Item, Note, Rejected, UnreadableTrace
-from apps.engine.formats import by_slug, detect, open_source, why_unknown
+from apps.engine.format import Item, Note, Opened, Rejected, UnreadableTrace
+from apps.engine.formats import read_file
 from apps.engine.trace import Step, StepKind, StepStatus, Trace, UsageState
 
 
 def items_of(data: bytes, slug: str | None = None, **options: Any) -> list[Item]:
     """Everything that a reader yields for `data`; raises as the product would."""
-    source = open_source(io.BytesIO(data), **options)
-    reader = by_slug(slug) if slug else detect(source)
-    if reader is None:
-        raise UnreadableTrace(why_unknown(source))
-    return list(reader.read(source))
+    items = read_file(io.BytesIO(data), format_override=slug or "", **options)
+    return [item for item in items if not isinstance(item, Opened)]
 
 
 def traces_of(data: bytes, slug: str | None = None) -> list[Trace]:

@@ -11,6 +11,7 @@ import zstandard
 from django.db import IntegrityError, connection, transaction
 from hypothesis import HealthCheck, given, settings
 
+from apps.engine.format import Opened
 from apps.engine.trace import Body, Step, StepKind, UsageState
 from apps.traces.codec import (
     CHUNK_BYTES,
@@ -50,7 +51,8 @@ def stored(upload, trace) -> Trace:
     if trace.task:
         task, _ = Task.objects.get_or_create(project=upload.project, key=trace.task)
         task_ids = {trace.task: task.pk}
-    new = NewTrace(0, content_hash(trace), trace, counts_of(trace))
+    reader = Opened("", "evalsite-jsonl", 1)
+    new = NewTrace(0, content_hash(trace), trace, counts_of(trace), reader)
     [written] = copy_traces(upload=upload, new=[new], task_ids=task_ids)
     return Trace.objects.select_related("task").get(pk=written.trace_id)
 
@@ -186,12 +188,12 @@ def test_the_database_refuses_more_known_usage_than_model_calls(project):
         Trace.objects.update(usage_known=2)
 
 
-def test_a_placeholder_is_no_model_call_in_the_counts():
+def test_a_placeholder_counts_as_a_call_without_usage():
     made = model_call(0, 5)
     planned = model_call(1, None, is_placeholder=True)
     trace = msgspec.structs.replace(decay_trace(5), steps=(made, planned))
     counts = counts_of(trace)
-    assert (counts.steps, counts.model_calls, counts.usage_known) == (2, 1, 1)
+    assert (counts.steps, counts.model_calls, counts.usage_known) == (2, 2, 1)
 
 
 def test_ids_come_from_the_sequence_so_that_later_rows_do_not_collide(upload):

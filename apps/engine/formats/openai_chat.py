@@ -1,14 +1,17 @@
 """Reader of OpenAI-style chat messages, as one conversation or many.
 
 It takes a list of messages, a list of conversations, and {"messages": [...]} as JSON
-or JSON lines; a first line {"metadata": ...} belongs to all that follow. Messages
-record neither usage nor times: usage is always missing and the order is the file's.
+or JSON lines; a first line {"metadata": ...} belongs to all that follow. A file of
+bare messages, one a line, is one conversation. Messages record neither usage nor
+times: usage is always missing and the order is the file's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Final
+
+import msgspec
 
 from apps.engine.format import Item, Source
 from apps.engine.reading.json_gate import (
@@ -33,6 +36,9 @@ _OTHER_RECORDS: Final = {
     "choices": "a log of requests and responses",
     "trajectory_format": "a mini-swe-agent trajectory",
 }
+_ONE_A_LINE: Final = (
+    "The file holds one message a line, so it was read as one conversation."
+)
 _ANTHROPIC_PARTS: Final = frozenset({"tool_use", "tool_result", "thinking"})
 
 
@@ -62,11 +68,22 @@ def _holds_messages(value: Any) -> bool:
     )
 
 
+def _is_bare(value: Any) -> bool:
+    """Whether a value is a message that stands alone, as on a line of its own."""
+    return (
+        is_message(value)
+        and not _is_anthropic(value)
+        and value.keys().isdisjoint({"messages", "parts", "type", *_OTHER_RECORDS})
+        and isinstance(value.get("content"), str | list | None)
+    )
+
+
 def _is_metadata_line(value: Any) -> bool:
     return (
         isinstance(value, dict)
         and isinstance(value.get("metadata"), dict)
         and "messages" not in value
+        and not is_message(value)
     )
 
 
@@ -75,11 +92,11 @@ class OpenAIChat:
 
     slug = "openai-chat"
     label = "OpenAI chat messages"
-    version = 1
+    version = 2
     description = (
         "Chat messages (role, content, tool_calls) as a JSON list, as "
-        '{"messages": [...]}, or as JSON lines with one conversation a line. Token '
-        "usage is never recorded."
+        '{"messages": [...]}, or as JSON lines with one conversation a line; a file '
+        "with one message a line is one conversation. Token usage is never recorded."
     )
 
     def recognises(self, source: Source) -> bool:
@@ -88,7 +105,7 @@ class OpenAIChat:
         if values and _is_metadata_line(values[0]):
             values = values[1:]
         first = values[0] if values else None
-        if is_conversation(first) or _holds_messages(first):
+        if is_conversation(first) or _holds_messages(first) or _is_bare(first):
             return True
         element = first[0] if isinstance(first, list) and first else None
         return is_conversation(element) or _holds_messages(element)
@@ -96,9 +113,15 @@ class OpenAIChat:
     def read(self, source: Source) -> Iterator[Item]:
         """Yield one trace for each conversation; `UnreadableTrace` when there is none."""
         return demand_a_trace(
-            read_each(source, _Lines(), unroll=_is_list_of_conversations(source)),
+            _items(source),
             nothing="The file holds no conversation: no message was found in it.",
         )
+
+
+def _items(source: Source) -> Iterator[Item]:
+    lines = _Lines()
+    yield from read_each(source, lines, unroll=_is_list_of_conversations(source))
+    yield from lines.bare_conversation()
 
 
 def _is_list_of_conversations(source: Source) -> bool:
@@ -112,11 +135,15 @@ class _Lines:
 
     def __init__(self) -> None:
         self._shared: dict[str, Any] = {}
+        self._bare: list[dict[str, Any]] = []
 
     def __call__(self, record: Record) -> Iterator[Item]:
         value = record.value
         if _is_metadata_line(value):
             self._shared = value["metadata"]
+            return
+        if _is_bare(value):
+            self._bare.append(value)
             return
         if isinstance(value, list):
             value = {"messages": value}
@@ -125,6 +152,12 @@ class _Lines:
                 "This is neither a list of messages nor an object with one.", "$"
             )
         yield trace_of(value, shared=self._shared, number=record.number)
+
+    def bare_conversation(self) -> Iterator[Trace]:
+        """Yield the one conversation that messages on lines of their own make."""
+        if self._bare:
+            trace = trace_of({"messages": self._bare}, shared=self._shared, number=1)
+            yield msgspec.structs.replace(trace, notes=(_ONE_A_LINE, *trace.notes))
 
 
 def trace_of(
@@ -173,15 +206,15 @@ def _refuse_other_records(conversation: dict[str, Any]) -> None:
     for key, words in _OTHER_RECORDS.items():
         if key in conversation:
             raise RefusedRecord(
-                f"This is {words}, which is not read yet; read as chat messages its "
-                "usage would be lost.",
+                f"This is {words}, which another reader reads; read as chat messages "
+                "its usage would be lost.",
                 f"$.{key}",
             )
     for index, message in enumerate(conversation["messages"]):
         if _is_anthropic(message):
             raise RefusedRecord(
-                "This is a message with Anthropic content parts, which are not read "
-                "yet; read as chat messages its tool calls would be lost.",
+                "This is a message with Anthropic content parts, which another reader "
+                "reads; read as chat messages its tool calls would be lost.",
                 f"$.messages[{index}].content",
             )
 

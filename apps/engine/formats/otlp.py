@@ -12,18 +12,20 @@ from typing import Any, Final
 
 from apps.engine.format import Item, Rejected, Source
 from apps.engine.reading.json_gate import (
+    Level,
+    Parts,
     Record,
     RefusedRecord,
     demand_a_trace,
     read_each,
 )
 from apps.engine.reading.json_peek import first_values
+from apps.engine.reading.otlp_values import attributes_of
 from apps.engine.reading.span_traces import traces_of
 from apps.engine.reading.spans import (
     Event,
     Span,
     SpanStore,
-    double_of,
     identifier,
     time_of,
 )
@@ -37,13 +39,26 @@ _STATUS_CODES: Final = {
     "UNSET": 0, "OK": 1, "ERROR": 2,
 }  # fmt: skip
 
+# The last two are the names before version 0.16 of the protocol.
+_SCOPES: Final = (
+    "scopeSpans", "scope_spans",
+    "instrumentationLibrarySpans", "instrumentation_library_spans",
+)  # fmt: skip
+_PARTS: Final = Parts(
+    (
+        Level(frozenset({"resourceSpans", "resource_spans", "batches"})),
+        Level(frozenset(_SCOPES), after="resource"),
+        Level(frozenset({"spans"}), after="scope"),
+    )
+)
+
 
 class OtlpJson:
     """The format `otlp-json`."""
 
     slug = "otlp-json"
     label = "OpenTelemetry traces (OTLP JSON)"
-    version = 1
+    version = 2
     description = (
         "An OTLP trace export in JSON (resourceSpans), as one document or as the "
         "collector's file exporter writes it, one request a line, with GenAI, "
@@ -64,7 +79,7 @@ class OtlpJson:
 
 def _items(source: Source) -> Iterator[Item]:
     taker = _Taker()
-    yield from read_each(source, taker, unroll=True)
+    yield from read_each(source, taker, unroll=True, parts=_PARTS)
     yield from traces_of(taker.store)
 
 
@@ -82,7 +97,22 @@ def _list(record: Any, camel: str, snake: str) -> list[Any]:
 
 def _resource_spans(value: Any) -> list[Any] | None:
     found = _either(value, "resourceSpans", "resource_spans")
+    if found is None and isinstance(value, dict):
+        wrapped = value.get("trace")
+        found = _either(wrapped, "resourceSpans", "resource_spans") or _batches(value)
     return found if isinstance(found, list) else None
+
+
+def _batches(value: dict[str, Any]) -> Any:
+    """Return the resource spans of a trace as Tempo's API answers it."""
+    found = value.get("batches")
+    if not isinstance(found, list) or not found or not isinstance(found[0], dict):
+        return None
+    return found if not found[0].keys().isdisjoint({*_SCOPES, "resource"}) else None
+
+
+def _scopes(group: Any) -> list[Any]:
+    return _list(group, *_SCOPES[:2]) or _list(group, *_SCOPES[2:])
 
 
 class _Taker:
@@ -95,20 +125,24 @@ class _Taker:
         groups = _resource_spans(record.value)
         if groups is None:
             raise _refusal(record.value)
-        for number, group in enumerate(groups):
-            resource = _attributes(_either(group, "resource", "resource"))
-            for index, scope in enumerate(_list(group, "scopeSpans", "scope_spans")):
-                place = f"{record.place}, $.resourceSpans[{number}].scopeSpans[{index}]"
-                yield from self._take(scope, resource, place)
+        for number, group in enumerate(groups, start=record.start(0)):
+            resource = attributes_of(_either(group, "resource", "resource"))
+            scopes = _scopes(group)
+            for index, scope in enumerate(scopes, start=record.start(1)):
+                path = f"$.resourceSpans[{number}].scopeSpans[{index}]"
+                yield from self._take(scope, resource, record, path)
 
-    def _take(self, scope: Any, resource: dict[str, Any], place: str) -> Iterator[Item]:
-        owner = _either(scope, "scope", "scope")
+    def _take(
+        self, scope: Any, resource: dict[str, Any], record: Record, path: str
+    ) -> Iterator[Item]:
+        owner = _either(scope, "scope", "instrumentationLibrary")
         scope_name = _text(owner.get("name")) if isinstance(owner, dict) else ""
-        for index, raw in enumerate(_list(scope, "spans", "spans")):
+        spans = _list(scope, "spans", "spans")
+        for index, raw in enumerate(spans, start=record.start(2)):
             span = _span(raw, resource, scope_name)
             if span is None:
                 yield Rejected(
-                    place=f"{place}.spans[{index}]",
+                    place=f"{record.place}, {path}.spans[{index}]",
                     reason="The span has no trace id or no span id.",
                     excerpt=_text(raw.get("name"))[:120]
                     if isinstance(raw, dict)
@@ -150,12 +184,12 @@ def _span(raw: Any, resource: dict[str, Any], scope: str) -> Span | None:
         unit=unit,
         status=_status_code(status.get("code")),
         status_message=_text(status.get("message")),
-        attributes=_attributes(raw),
+        attributes=attributes_of(raw),
         events=[
             Event(
                 name=_text(event.get("name")),
                 time_ns=time_of(_either(event, "timeUnixNano", "time_unix_nano"))[0],
-                attributes=_attributes(event),
+                attributes=attributes_of(event),
             )
             for event in _list(raw, "events", "events")
             if isinstance(event, dict)
@@ -169,60 +203,3 @@ def _status_code(code: Any) -> int:
     if isinstance(code, str):
         return _STATUS_CODES.get(code, 0)
     return code if isinstance(code, int) and code in {1, 2} else 0
-
-
-def _attributes(holder: Any) -> dict[str, Any]:
-    """Return the attributes of a span, event or resource as one plain object.
-
-    A plain object in place of the list of pairs is taken as it is.
-    """
-    pairs = holder.get("attributes") if isinstance(holder, dict) else None
-    if isinstance(pairs, dict):
-        return pairs
-    if not isinstance(pairs, list):
-        return {}
-    return {
-        str(pair["key"]): _value(pair.get("value"))
-        for pair in pairs
-        if isinstance(pair, dict) and "key" in pair
-    }
-
-
-def _value(value: Any) -> Any:
-    if not isinstance(value, dict) or len(value) != 1:
-        return None if isinstance(value, dict) and not value else value
-    [(kind, content)] = value.items()
-    read = _VALUES.get(kind)
-    return read(content) if read else value
-
-
-def _whole(content: Any) -> Any:
-    if isinstance(content, str):
-        try:
-            return int(content)
-        except ValueError:
-            return content
-    return content
-
-
-def _array(content: Any) -> list[Any]:
-    return [_value(item) for item in _list(content, "values", "values")]
-
-
-def _pairs(content: Any) -> dict[str, Any]:
-    return _attributes({"attributes": _list(content, "values", "values")})
-
-
-def _same(content: Any) -> Any:
-    return content
-
-
-_VALUES: Final = {
-    "stringValue": _same, "string_value": _same,
-    "intValue": _whole, "int_value": _whole,
-    "doubleValue": double_of, "double_value": double_of,
-    "boolValue": _same, "bool_value": _same,
-    "bytesValue": _same, "bytes_value": _same,
-    "arrayValue": _array, "array_value": _array,
-    "kvlistValue": _pairs, "kvlist_value": _pairs,
-}  # fmt: skip

@@ -32,7 +32,7 @@ class OtlpProtobuf:
 
     slug = "otlp-protobuf"
     label = "OpenTelemetry traces (OTLP protobuf)"
-    version = 1
+    version = 2
     description = (
         "An OTLP trace export in protobuf, as any OpenTelemetry SDK or collector sends "
         "it, with GenAI, OpenInference, Traceloop or Vercel AI SDK attributes."

@@ -1,25 +1,22 @@
 """Reader of logs of model requests and their responses, as proxies and batches write.
 
 Each record is one model call: {request, response}, {messages, response} (LiteLLM),
-{custom_id, response: {body}} (batch output), or a response alone. The messages of a
-request repeat what was said before; they are kept as the input of the call and are
-never counted as calls.
+{custom_id, response: {body}} (batch output), or a response alone, whole or as the
+pieces of a stream. The messages of a request repeat what was said before; they are
+kept as the input of the call and are never counted as calls.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from typing import Any, Final
 
 from apps.engine.format import Item, Source
-from apps.engine.reading.answers import (
-    Answer,
-    add_answer,
-    answer_of,
-    is_chat_completion,
-)
-from apps.engine.reading.clock import any_time_ns
+from apps.engine.reading import request_records as records
+from apps.engine.reading.answer_parts import Answer
+from apps.engine.reading.answer_pieces import AnswerPieces
+from apps.engine.reading.answer_streams import is_chunk
+from apps.engine.reading.answers import add_answer, is_chat_completion
 from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,
@@ -27,26 +24,24 @@ from apps.engine.reading.json_gate import (
     read_each,
 )
 from apps.engine.reading.json_peek import first_record
-from apps.engine.reading.json_values import embedded
-from apps.engine.reading.recorded import word
-from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, clip
-from apps.engine.reading.token_counts import whole_number
-from apps.engine.reading.transcript import Draft, ToolResult, Transcript, with_call
-from apps.engine.trace import StepKind, StepStatus, Trace
-
-_SESSIONS: Final = (
-    "session_id", "conversation_id", "thread_id", "litellm_session_id",
-    "litellm_trace_id", "trace_id",
-)  # fmt: skip
-_TASKS: Final = ("task", "task_id")
-_TIMES: Final = ("timestamp", "start_time", "startTime", "created_at", "time")
-_ENDS: Final = ("end_time", "endTime", "completed_at")
-_SECONDS: Final = (("latency_ms", 10**6), ("duration_ms", 10**6), ("latency_sec", 10**9),
-                   ("latency", 10**9), ("duration", 10**9))  # fmt: skip
-_INPUTS: Final = ("messages", "input", "prompt")
-_KEPT_BESIDE: Final = frozenset(
-    {"request", "response", "messages", "input", "body", "kwargs", "tools"}
+from apps.engine.reading.recorded import span_of
+from apps.engine.reading.request_messages import (
+    NewMessages,
+    answers_said,
+    beginning_of,
+    mark_of,
 )
+from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, clip
+from apps.engine.reading.transcript import Draft, Invoked, Transcript, with_call
+from apps.engine.trace import StepStatus, Trace, Via
+
+_KEPT_BESIDE: Final = frozenset(
+    {
+        "request", "response", "messages", "input", "body", "kwargs", "tools",
+        "request_body", "response_body", "requestBody", "responseBody", "prompt",
+        "fncall_messages", "fncall_response", "result", "contents",
+    }
+)  # fmt: skip
 _TOGETHER: Final = (
     "Nothing in the records says which calls belong together, so they are one trace in "
     "the order of the file."
@@ -54,6 +49,10 @@ _TOGETHER: Final = (
 _APART: Final = (
     "The requests of a batch are independent of each other, so no sequence is made of "
     "them."
+)
+_AGENTS: Final = (
+    "The requests begin with different system messages and name no agents; each of "
+    "these beginnings was taken for a conversation of its own."
 )
 
 
@@ -65,15 +64,16 @@ class RequestLog:
     version = 1
     description = (
         "Records of model requests with their responses, as LiteLLM, gateways and "
-        "batch outputs write them, or chat completion objects alone; JSON or JSON "
-        "lines. Each response is one model call; calls are joined by session id, or by "
-        "the earlier answers that a request repeats."
+        "batch outputs write them, or answers of an API alone (chat completions and "
+        "their chunks, Gemini, Ollama, Bedrock); JSON or JSON lines. Each response is "
+        "one model call; calls are joined by session id, or by the earlier answers "
+        "that a request repeats."
     )
 
     def recognises(self, source: Source) -> bool:
-        """Whether the first record holds a response, or is a chat completion."""
+        """Whether the first record holds a response, or is one or a piece of one."""
         record = first_record(source)
-        return _response_in(record) is not None or _is_failed(record)
+        return is_chunk(record) or records.answer_in(record) is not None
 
     def read(self, source: Source) -> Iterator[Item]:
         """Yield one trace for each conversation; `UnreadableTrace` without any."""
@@ -85,45 +85,9 @@ class RequestLog:
 def _items(source: Source) -> Iterator[Item]:
     log = _Log()
     yield from read_each(source, log, unroll=True)
+    log.end()
     for number, group in enumerate(log.groups.values(), 1):
         yield group.trace(number)
-
-
-def _response_in(record: Any) -> Any:
-    """Return the response that a record holds or is, else `None`."""
-    if not isinstance(record, dict):
-        return None
-    if is_chat_completion(record):
-        return record
-    for key in ("response", "response_body", "original_response", "result"):
-        held = embedded(record.get(key))
-        for inner in ("body", "message"):
-            if isinstance(held, dict) and isinstance(held.get(inner), dict):
-                held = held[inner]
-        if answer_of(held) is not None:
-            return held
-    return None
-
-
-def _is_failed(record: Any) -> bool:
-    """Whether a record is a request that got an error for an answer."""
-    return (
-        isinstance(record, dict)
-        and ("request" in record or "custom_id" in record)
-        and _error_in(record) is not None
-    )
-
-
-def _error_in(record: dict[str, Any]) -> dict[str, Any] | None:
-    response = record.get("response")
-    body = response.get("body") if isinstance(response, dict) else None
-    for holder in (record, response, body):
-        error = holder.get("error") if isinstance(holder, dict) else None
-        if isinstance(error, dict):
-            return error
-        if isinstance(error, str) and error:
-            return {"message": error}
-    return None
 
 
 class _Log:
@@ -132,73 +96,46 @@ class _Log:
     def __init__(self) -> None:
         self.groups: dict[str, _Group] = {}
         self._said: dict[str, str] = {}
+        self._pieces = AnswerPieces()
 
     def __call__(self, record: Record) -> Iterator[Item]:
         value = record.value
-        response = _response_in(value)
-        if response is None and not _is_failed(value):
+        if self._pieces.take(value):
+            return
+        answer = records.answer_in(value)
+        if answer is None:
             raise RefusedRecord("This record holds no response of a model.", "$")
-        answer = answer_of(response) or Answer()
-        messages = _messages(value)
-        key = self._key(value, messages, record.number)
-        group = self.groups.setdefault(key, _Group())
-        group.add(value, answer, messages)
+        self._add(value, answer, record.number)
+        yield from ()
+
+    def end(self) -> None:
+        """Add the answers that the pieces of streams make."""
+        for number, answer in enumerate(self._pieces.answers(), 1):
+            self._add({}, answer, number)
+
+    def _add(self, value: dict[str, Any], answer: Answer, number: int) -> None:
+        messages = records.messages_in(value)
+        key = self._key(value, messages, number)
+        self.groups.setdefault(key, _Group()).add(value, answer, messages)
         for one in answer.asked:
             if one.call_id:
                 self._said[f"call {one.call_id}"] = key
         if answer.text:
-            self._said[_mark(answer.text)] = key
-        yield from ()
+            self._said[mark_of(answer.text)] = key
 
     def _key(self, value: dict[str, Any], messages: list[Any], number: int) -> str:
-        session = _named(value, _SESSIONS)
+        session = records.named(value, records.SESSIONS)
         if session is not None:
             return f"session {session}"
-        if not messages:
-            return "file"
         for message in reversed(messages):
-            if not isinstance(message, dict):
-                continue
-            known = self._said.get(f"call {message.get('tool_call_id')}")
-            if known is None and message.get("role") == "assistant":
-                known = self._said.get(_mark(message.get("content")))
-            if known is not None:
-                return known
-        return f"record {number}"
-
-
-def _mark(content: Any) -> str:
-    return hashlib.sha256(repr(content).encode("utf-8", "replace")).hexdigest()
-
-
-def _holders(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield value
-    for key in ("metadata", "request", "body", "kwargs"):
-        held = value.get(key)
-        if isinstance(held, dict):
-            yield held
-            for inner in ("metadata", "body"):
-                if isinstance(held.get(inner), dict):
-                    yield held[inner]
-
-
-def _named(value: dict[str, Any], keys: tuple[str, ...]) -> Any:
-    for holder in _holders(value):
-        for key in keys:
-            if isinstance(holder.get(key), str | int) and holder[key] != "":
-                return holder[key]
-    return None
-
-
-def _messages(value: dict[str, Any]) -> list[Any]:
-    for holder in _holders(value):
-        for key in _INPUTS:
-            held = embedded(holder.get(key))
-            if isinstance(held, list) and held:
-                return held
-            if isinstance(held, str) and held and key != "messages":
-                return [{"role": "user", "content": held}]
-    return []
+            for said in answers_said(message):
+                if said in self._said:
+                    return self._said[said]
+        # The trace id of a gateway often names one request and its retries only.
+        trace = records.named(value, records.TRACES)
+        if trace is not None:
+            return f"trace {trace}"
+        return f"record {number}" if messages else "file"
 
 
 class _Group:
@@ -207,88 +144,88 @@ class _Group:
     def __init__(self) -> None:
         self._remarks = Remarks()
         self._transcript = Transcript(self._remarks)
-        self._first: dict[str, Any] = {}
-        self._seen = 0
+        self._new = NewMessages(self._transcript)
+        self._first: dict[str, Any] | None = None
+        self._agents: dict[str, int] = {}
+        self._beginnings: dict[str, list[Draft]] = {}
 
     def add(self, value: dict[str, Any], answer: Answer, messages: list[Any]) -> None:
         """Add one record: what is new in its request, its call, its tool calls."""
-        if not self._first:
+        if self._first is None:
             self._first = value
             if "custom_id" in value:
                 self._remarks.add(_APART)
             elif not messages:
                 self._remarks.add(_TOGETHER)
-        self._take_new(messages)
-        error = _error_in(value)
+        invocation = self._agent(value)
+        self._new.take(messages, invocation)
+        error = records.error_in(value)
         if error is not None:
-            answer.error_type = error.get("type") or error.get("code") or "error"
+            answer.error_type = error.get("type") or "error"
             answer.error_message = error.get("message")
-        recorded = _time(value, _TIMES)
-        answer.start_ns = answer.start_ns if recorded is None else recorded
+        start, end = records.times_of(value)
+        answer.start_ns = answer.start_ns if start is None else start
         if "custom_id" in value:
             answer.conversation = value["custom_id"]
-        draft = add_answer(self._transcript, answer)
-        draft.end_ns = _end(value, recorded)
-        draft.input = messages or None
-        draft.attributes = {k: v for k, v in value.items() if k not in _KEPT_BESIDE and
-                            not is_chat_completion(value)} or None  # fmt: skip
+        draft = add_answer(self._transcript, answer, invocation)
+        self._complete(draft, value, messages)
+        draft.end_ns = end
+        if draft.call is not None and answer.model is None:
+            model = records.named(value, ("model", "request_model", "ai_model"))
+            with_call(draft, model=clip(model, NAME, self._remarks))
         if error is not None:
             draft.status = StepStatus.ERROR
-        if draft.call is not None and answer.model is None:
-            with_call(draft, model=clip(_named(value, ("model",)), NAME, self._remarks))
 
-    def _take_new(self, messages: list[Any]) -> None:
-        """Take the messages that earlier requests did not hold: results, users' words."""
-        for message in messages[self._seen :]:
-            role = word(message.get("role")) if isinstance(message, dict) else ""
-            if role in {"tool", "function"} and self._transcript.asked(
-                message.get("tool_call_id")
-            ):
-                self._transcript.give(
-                    ToolResult(
-                        output=message.get("content"),
-                        call_id=message.get("tool_call_id"),
-                    )
-                )
-            elif role in {"user", "system", "developer"}:
-                kind = StepKind.USER_MESSAGE if role == "user" else StepKind.SYSTEM
-                self._transcript.add(
-                    Draft(kind=kind, native_kind=role, output=message.get("content"))
-                )
-        self._seen = max(self._seen, len(messages))
+    def _complete(
+        self, draft: Draft, value: dict[str, Any], messages: list[Any]
+    ) -> None:
+        draft.input = messages or None
+        if not is_chat_completion(value):
+            beside = {k: v for k, v in value.items() if k not in _KEPT_BESIDE}
+            draft.attributes = beside or None
+        beginning = beginning_of(messages)
+        if beginning is not None:
+            self._beginnings.setdefault(beginning, []).append(draft)
+
+    def _agent(self, value: dict[str, Any]) -> int:
+        name = records.named(value, records.AGENTS)
+        if not isinstance(name, str):
+            return 0
+        if not self._agents:
+            self._transcript.invocations[0].agent = name
+            self._agents[name] = 0
+        elif name not in self._agents:
+            self._agents[name] = self._transcript.invoke(
+                Invoked(agent=name, parent=0, via=Via.MANAGED)
+            )
+        return self._agents[name]
+
+    def _tell_agents_apart(self) -> None:
+        """Give calls with different system messages different conversations."""
+        if self._agents or len(self._beginnings) < 2:
+            return
+        self._remarks.add(_AGENTS)
+        for number, drafts in enumerate(self._beginnings.values(), 1):
+            for draft in drafts:
+                with_call(draft, conversation=f"system message {number}")
 
     def trace(self, number: int) -> Trace:
         """Return the trace; `number` names a conversation without a name."""
-        remarks = self._remarks
-        session = clip(_named(self._first, _SESSIONS), IDENTIFIER, remarks)
+        remarks, first = self._remarks, self._first or {}
+        if "custom_id" not in first:
+            self._tell_agents_apart()
+        session = clip(records.named(first, records.SESSIONS), IDENTIFIER, remarks)
         steps, invocations, order = self._transcript.finished()
-        starts = [step.start_ns for step in steps if step.start_ns is not None]
-        ends = [step.end_ns for step in steps if step.end_ns is not None]
+        start, end = span_of(steps)
         return Trace(
             name=session or f"conversation {number}",
             steps=steps,
             invocations=invocations,
             session=session,
-            start_ns=min(starts, default=None),
-            end_ns=max(ends, default=None),
+            start_ns=start,
+            end_ns=end,
             order=order,
-            task=clip(_named(self._first, _TASKS), LABEL, remarks),
-            trial=whole_number(_named(self._first, ("trial",))),
+            task=clip(records.named(first, records.TASKS), LABEL, remarks),
+            trial=records.trial_of(first),
             notes=remarks.sentences(),
         )
-
-
-def _time(value: dict[str, Any], keys: tuple[str, ...]) -> int | None:
-    times = (any_time_ns(value.get(key)) for key in keys)
-    return next((time for time in times if time is not None), None)
-
-
-def _end(value: dict[str, Any], start: int | None) -> int | None:
-    end = _time(value, _ENDS)
-    if end is not None or start is None:
-        return end
-    for key, factor in _SECONDS:
-        took = value.get(key)
-        if isinstance(took, int | float) and not isinstance(took, bool) and took >= 0:
-            return start + round(min(took, 10**9) * factor)
-    return None

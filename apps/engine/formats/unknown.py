@@ -8,13 +8,16 @@ from typing import Any, Final
 from apps.engine.format import Source
 from apps.engine.formats.otlp import OTHER_SIGNALS
 from apps.engine.reading.bytestream import HEAD_BYTES
+from apps.engine.reading.companions import why_no_trace
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_words import (
     TOO_DEEP,
     TOO_LONG_INTEGER,
     likely_cause,
+    visible,
     why_not_json,
 )
+from apps.engine.reading.rows import header_of
 
 _BINARY: Final = (
     (b"%PDF", "a PDF document"),
@@ -27,6 +30,8 @@ _BINARY: Final = (
     (b"SQLite format 3", "an SQLite database"),
     (b"\x80\x04\x95", "a Python pickle"),
 )
+_NO_JSON: Final = "The file is not JSON: it begins with neither { nor [."
+_FEWEST_COLUMNS: Final = 3
 _ADVICE: Final = "Choose the format yourself if you know it."
 
 
@@ -34,7 +39,10 @@ def why_unknown(source: Source) -> str:
     """Return a sentence on why no format was recognised, with the likely cause."""
     if not source.is_text:
         return _why_binary(source.head)
-    return _why_no_json(source.head) or _why_no_trace(first_values(source))
+    reason = _why_no_json(source.head)
+    if reason == _NO_JSON:
+        return _why_no_table(source) or reason
+    return reason or _why_no_trace(first_values(source))
 
 
 def _why_binary(head: bytes) -> str:
@@ -44,6 +52,18 @@ def _why_binary(head: bytes) -> str:
     return "This is a binary file of no kind that is read."
 
 
+def _why_no_table(source: Source) -> str | None:
+    """Return a sentence about a table whose columns are those of no known format."""
+    header = header_of(source)
+    if header is None or len(header.columns) < _FEWEST_COLUMNS:
+        return None
+    columns = ", ".join(f'"{visible(name[:40])}"' for name in header.columns[:5])
+    return (
+        f"The file is a table with the columns {columns}, which are not those of a "
+        f"known format. {_ADVICE}"
+    )
+
+
 def _why_no_json(head: bytes) -> str | None:
     text = head.decode("utf-8", "ignore")
     start = len(text) - len(text.lstrip())
@@ -51,7 +71,7 @@ def _why_no_json(head: bytes) -> str | None:
     if cause:
         return f"The file is not JSON: {cause}."
     if text[start : start + 1] not in {"{", "["}:
-        return "The file is not JSON: it begins with neither { nor [."
+        return _NO_JSON
     try:
         json.JSONDecoder().raw_decode(text, start)
     except json.JSONDecodeError as error:
@@ -81,6 +101,9 @@ def _why_no_trace(values: list[Any]) -> str:
         value = value[0]
     if not isinstance(value, dict):
         return f"The file is JSON, but not a trace of a known format. {_ADVICE}"
+    known = why_no_trace(value)
+    if known:
+        return known
     signals = sorted({OTHER_SIGNALS[key] for key in value if key in OTHER_SIGNALS})
     if signals:
         words = " and ".join(signals)

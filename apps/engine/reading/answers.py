@@ -1,49 +1,44 @@
-"""One answer of a model as an API returned it: three shapes made into one.
+"""One answer of a model as an API returned it: many shapes made into one.
 
-Chat completions (`choices`), Responses (`output`) and Anthropic messages (`content`)
-hold the same facts under different names.
+Chat completions (`choices`), Responses (`output`), Anthropic messages (`content`) and
+the shapes of `other_answers` hold the same facts under different names.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-import msgspec
-
+from apps.engine.reading.answer_parts import Answer, Asked, joined
 from apps.engine.reading.clock import any_time_ns
 from apps.engine.reading.finish_reasons import finish_of
 from apps.engine.reading.json_values import embedded
-from apps.engine.reading.recorded import word
+from apps.engine.reading.other_answers import other_answer
+from apps.engine.reading.recorded import mapping, word
 from apps.engine.reading.text_limits import IDENTIFIER, NAME, clip
-from apps.engine.reading.token_counts import Counts, usage_of
+from apps.engine.reading.token_counts import usage_of
 from apps.engine.reading.transcript import Draft, Transcript
 from apps.engine.reading.usage_fields import usage_counts
 from apps.engine.trace import ModelCall, StepKind, StepStatus
 
+__all__ = [
+    "Answer",
+    "Asked",
+    "add_answer",
+    "answer_of",
+    "chat_tool_calls",
+    "is_anthropic_answer",
+    "is_chat_completion",
+    "is_response",
+    "requested_item",
+    "response_finish",
+    "take_anthropic_parts",
+    "take_output_item",
+]
 
-class Asked(msgspec.Struct):
-    """A tool call that an answer asks for."""
-
-    name: Any
-    call_id: Any
-    arguments: Any
-
-
-class Answer(msgspec.Struct, kw_only=True):
-    """The facts of one answer, as recorded. `text` is what a person reads."""
-
-    text: Any = None
-    reasoning: Any = None
-    asked: list[Asked] = []
-    finish: Any = None
-    model: Any = None
-    response_id: Any = None
-    conversation: Any = None
-    counts: Counts = msgspec.field(default_factory=Counts)
-    start_ns: int | None = None
-    error_type: Any = None
-    error_message: Any = None
-    role: Any = None
+_CHOICES: Final = (
+    "Answers with several choices, of which the first is shown: {n}. Their usage is of "
+    "all choices."
+)
 
 
 def is_chat_completion(value: Any) -> bool:
@@ -65,30 +60,33 @@ def is_response(value: Any) -> bool:
 
 def is_anthropic_answer(value: Any) -> bool:
     """Whether a value is an answer of Anthropic's Messages API."""
-    return (
-        isinstance(value, dict)
-        and value.get("role") == "assistant"
-        and isinstance(value.get("content"), list)
-        and ("stop_reason" in value or value.get("type") == "message")
-        and word(value.get("type")) in {"message", ""}
-        and "usage" in value
-    )
+    if not isinstance(value, dict) or value.get("role") != "assistant":
+        return False
+    if not isinstance(value.get("content"), list):
+        return False
+    has_usage, has_stop = "usage" in value, "stop_reason" in value
+    if value.get("type") == "message":
+        # A stream or a gateway may leave the usage out.
+        return has_usage or has_stop
+    return value.get("type") is None and has_usage and has_stop
 
 
 def answer_of(value: Any) -> Answer | None:
-    """Return the answer in a value of one of the three shapes, else `None`."""
+    """Return the answer in a value of one of the known shapes, else `None`."""
     if is_chat_completion(value):
         return _of_completion(value)
     if is_response(value):
         return _of_response(value)
     if is_anthropic_answer(value):
         return _of_anthropic(value)
-    return None
+    return other_answer(value)
 
 
 def add_answer(transcript: Transcript, answer: Answer, invocation: int = 0) -> Draft:
     """Add the model call of an answer and the tool calls that it asks for."""
     remarks = transcript.remarks
+    if answer.choices > 1:
+        remarks.add(_CHOICES)
     finish, finish_raw = finish_of(answer.finish)
     failed = answer.error_message is not None or answer.error_type is not None
     draft = Draft(
@@ -128,6 +126,8 @@ def _of_completion(value: dict[str, Any]) -> Answer:
     choice = _first_choice(value)
     message = choice.get("message")
     message = message if isinstance(message, dict) else {"content": choice.get("text")}
+    # OpenRouter writes the error of a provider that broke off into the choice.
+    error = mapping(choice.get("error"))
     return Answer(
         text=message.get("content") or message.get("refusal"),
         reasoning=message.get("reasoning_content") or message.get("reasoning"),
@@ -137,6 +137,9 @@ def _of_completion(value: dict[str, Any]) -> Answer:
         response_id=value.get("id"),
         counts=usage_counts(value.get("usage")),
         start_ns=any_time_ns(value.get("created")),
+        error_type=error.get("code") if error else None,
+        error_message=error.get("message") if error else None,
+        choices=len(value["choices"]),
     )
 
 
@@ -196,9 +199,9 @@ def take_output_item(answer: Answer, item: dict[str, Any]) -> None:
     kind = item.get("type")
     if kind == "reasoning":
         told = item.get("summary") or item.get("content")
-        answer.reasoning = _joined(answer.reasoning, _texts(told))
+        answer.reasoning = joined(answer.reasoning, _texts(told))
     elif kind == "message" or (kind is None and "content" in item):
-        answer.text = _joined(answer.text, _texts(item.get("content")))
+        answer.text = joined(answer.text, _texts(item.get("content")))
     else:
         answer.asked.append(requested_item(item))
 
@@ -227,15 +230,6 @@ def _texts(content: Any) -> Any:
     return "\n".join(texts) or None
 
 
-def _joined(before: Any, after: Any) -> Any:
-    if before is None or after is None:
-        return after if before is None else before
-    if isinstance(before, str) and isinstance(after, str):
-        return f"{before}\n{after}"
-    whole = before if isinstance(before, list) else [before]
-    return [*whole, *(after if isinstance(after, list) else [after])]
-
-
 def _of_anthropic(value: dict[str, Any]) -> Answer:
     answer = Answer(
         finish=value.get("stop_reason"),
@@ -260,7 +254,7 @@ def take_anthropic_parts(answer: Answer, content: Any) -> None:
                 Asked(part.get("name"), part.get("id"), part.get("input"))
             )
         elif kind in {"thinking", "redacted_thinking"}:
-            answer.reasoning = _joined(answer.reasoning, part.get("thinking") or None)
+            answer.reasoning = joined(answer.reasoning, part.get("thinking") or None)
         elif not kind.endswith("tool_result"):
             others.append(part)
     answer.text = _texts(others) if others else None

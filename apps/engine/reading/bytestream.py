@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from apps.engine.format import Note, Source, UnreadableTrace
+from apps.engine.reading.members import looks_like_tar, looks_like_zip
 from apps.engine.reading.unpack import CHUNK, UNPACKERS, Meter, Notes, raw_chunks
 from apps.engine.reading.wire import looks_like_otlp_traces
 
@@ -26,8 +27,6 @@ MAX_UNPACKED_BYTES: Final = 2 * 1024**3
 REPLACEMENT: Final = "\ufffd"
 MAX_BROKEN_SHARE: Final = 0.3
 
-_ARCHIVES: Final = ((b"PK\x03\x04", ".zip"), (b"PK\x05\x06", ".zip"))
-_TAR_MAGIC_AT: Final = 257
 _BOMS: Final = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -36,10 +35,12 @@ _BOMS: Final = (
 )
 
 
-class _ChunkStream(io.RawIOBase):
+class ChunkStream(io.RawIOBase):
     """A readable stream over chunks that are made while one reads."""
 
-    def __init__(self, chunks: Iterator[bytes], close: Callable[[], None]) -> None:
+    def __init__(
+        self, chunks: Iterator[bytes], close: Callable[[], None] | None = None
+    ) -> None:
         self._chunks = chunks
         self._rest = b""
         self._close = close
@@ -60,7 +61,7 @@ class _ChunkStream(io.RawIOBase):
         return size
 
     def close(self) -> None:
-        if not self.closed:
+        if not self.closed and self._close:
             self._close()
         super().close()
 
@@ -80,7 +81,16 @@ def open_source(
     """
     if isinstance(file, str | Path):
         return _open_path(Path(file), name, Meter(max_unpacked_bytes))
-    return _open(file, name, Meter(max_unpacked_bytes), close=_nothing)
+    return _open(file, name, Meter(max_unpacked_bytes))
+
+
+def open_member(stream: BinaryIO, *, name: str, meter: Meter) -> Source:
+    """Return the `Source` of a member of an archive, whose own bytes are counted.
+
+    What gzip and zstd inside it unpack to counts against `meter` too. Raises as
+    `open_source` does.
+    """
+    return _open(stream, name, meter, close=stream.close, is_counted=True)
 
 
 def _open_path(path: Path, name: str, meter: Meter) -> Source:
@@ -92,11 +102,16 @@ def _open_path(path: Path, name: str, meter: Meter) -> Source:
 
 
 def _open(
-    stream: BinaryIO, name: str, meter: Meter, *, close: Callable[[], None]
+    stream: BinaryIO,
+    name: str,
+    meter: Meter,
+    *,
+    close: Callable[[], None] | None = None,
+    is_counted: bool = False,
 ) -> Source:
     late: Notes = []
     size = _size(stream)
-    chunks, packing = _unpacked(stream, meter, late)
+    chunks, packing = _unpacked(stream, meter, late, is_counted=is_counted)
     head, chunks = _head(chunks)
     if not head:
         raise UnreadableTrace("The file is empty: it has no bytes.")
@@ -113,7 +128,7 @@ def _open(
     return Source(
         stream=cast(
             "BinaryIO",
-            io.BufferedReader(_ChunkStream(chunks, close), CHUNK),
+            io.BufferedReader(ChunkStream(chunks, close), CHUNK),
         ),
         head=head,
         is_text=is_text,
@@ -122,10 +137,6 @@ def _open(
         size=None if packing else size,
         remarks=lambda: tuple(late),
     )
-
-
-def _nothing() -> None:
-    """Close nothing: the caller's file stays the caller's."""
 
 
 def _size(stream: BinaryIO) -> int | None:
@@ -139,14 +150,14 @@ def _size(stream: BinaryIO) -> int | None:
 
 
 def _unpacked(
-    stream: BinaryIO, meter: Meter, late: Notes
+    stream: BinaryIO, meter: Meter, late: Notes, *, is_counted: bool
 ) -> tuple[Iterator[bytes], str | None]:
     first = stream.read(CHUNK)
     whole = _Replayed(first, stream)
     for kind, magic, unpacker in UNPACKERS:
         if first.startswith(magic):
             return unpacker(cast("BinaryIO", whole), meter, late), kind
-    return raw_chunks(cast("BinaryIO", whole), meter), None
+    return raw_chunks(cast("BinaryIO", whole), None if is_counted else meter), None
 
 
 class _Replayed:
@@ -179,12 +190,11 @@ def _packing_note(packing: str) -> Note:
 
 
 def _refuse_archives(head: bytes) -> None:
-    kinds = [kind for magic, kind in _ARCHIVES if head.startswith(magic)]
-    if head[_TAR_MAGIC_AT:].startswith(b"ustar"):
-        kinds.append(".tar")
-    if kinds:
+    kind = ".zip" if looks_like_zip(head) else ".tar" if looks_like_tar(head) else ""
+    if kind:
         raise UnreadableTrace(
-            f"A {kinds[0]} of traces is not read yet; upload the files inside it."
+            f"This is a {kind} archive inside another file, which is not opened; "
+            "upload the archive itself, or the files inside it."
         )
 
 

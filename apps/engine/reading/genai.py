@@ -1,10 +1,7 @@
 """What the attributes of a span mean, under all names that instrumentations use.
 
-Three generations of the GenAI conventions, Traceloop's older names, OpenInference,
-the Vercel AI SDK and Pydantic AI. It reads one span at a time and claims nothing
+The names are those of `genai_names`. It reads one span at a time and claims nothing
 about its place in the trace.
-Names: https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/ and
-https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md
 """
 
 from __future__ import annotations
@@ -12,126 +9,26 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from apps.engine.reading import genai_names as names
+from apps.engine.reading.json_values import embedded
 from apps.engine.reading.spans import Facts, Span
 from apps.engine.reading.token_counts import Counts, whole_number
 from apps.engine.trace import StepKind
 
 Attributes = dict[str, Any]
 
-_OPENINFERENCE: Final = {
-    "LLM": StepKind.MODEL_CALL,
-    "TOOL": StepKind.TOOL_CALL,
-    "AGENT": StepKind.AGENT,
-    "RETRIEVER": StepKind.RETRIEVAL,
-    "RERANKER": StepKind.RETRIEVAL,
-    "GUARDRAIL": StepKind.GUARDRAIL,
-}
-_VERCEL: Final = {
-    "doGenerate": StepKind.MODEL_CALL,
-    "doStream": StepKind.MODEL_CALL,
-    "toolCall": StepKind.TOOL_CALL,
-    "generateText": StepKind.AGENT,
-    "streamText": StepKind.AGENT,
-    "generateObject": StepKind.AGENT,
-    "streamObject": StepKind.AGENT,
-}
-_OPERATIONS: Final = {
-    "chat": StepKind.MODEL_CALL,
-    "generate_content": StepKind.MODEL_CALL,
-    "text_completion": StepKind.MODEL_CALL,
-    "call_llm": StepKind.MODEL_CALL,
-    "execute_tool": StepKind.TOOL_CALL,
-    "invoke_agent": StepKind.AGENT,
-    "retrieval": StepKind.RETRIEVAL,
-    "handoff": StepKind.HANDOFF,
-}
-_REQUESTS: Final = {"chat": StepKind.MODEL_CALL, "completion": StepKind.MODEL_CALL}
-_TRACELOOP: Final = {"tool": StepKind.TOOL_CALL, "agent": StepKind.AGENT}
 _HANDOFF_NAME: Final = re.compile(
     r"hand-?off\b(?:\s+to\s+(?P<target>.+))?", re.IGNORECASE
 )
-
-_INPUT: Final = (
-    "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens",
-    "llm.token_count.prompt", "llm.usage.prompt_tokens",
-    "ai.usage.inputTokens", "ai.usage.promptTokens",
-)  # fmt: skip
-_OUTPUT: Final = (
-    "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens",
-    "llm.token_count.completion", "llm.usage.completion_tokens",
-    "ai.usage.outputTokens", "ai.usage.completionTokens",
-)  # fmt: skip
-_TOTAL: Final = (
-    "gen_ai.usage.total_tokens", "llm.token_count.total", "llm.usage.total_tokens",
-    "ai.usage.totalTokens",
-)  # fmt: skip
-_CACHED: Final = (
-    "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens",
-    "gen_ai.usage.details.cache_read_tokens", "ai.usage.cachedInputTokens",
-    "llm.token_count.prompt_details.cache_read",
-)  # fmt: skip
-_CACHE_WRITE: Final = (
-    "gen_ai.usage.cache_creation.input_tokens",
-    "gen_ai.usage.cache_creation_input_tokens",
-    "gen_ai.usage.details.cache_write_tokens",
-    "llm.token_count.prompt_details.cache_write",
-)
-_REASONING: Final = (
-    "gen_ai.usage.reasoning_tokens", "gen_ai.usage.reasoning.output_tokens",
-    "gen_ai.usage.details.reasoning_tokens", "ai.usage.reasoningTokens",
-    "llm.token_count.completion_details.reasoning",
-)  # fmt: skip
-_MODEL: Final = (
-    "gen_ai.response.model", "ai.response.model", "llm.model_name",
-    "gen_ai.request.model", "ai.model.id",
-)  # fmt: skip
-_PROVIDER: Final = (
-    "gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system",
-    "ai.model.provider",
-)  # fmt: skip
-_FINISH: Final = (
-    "gen_ai.response.finish_reasons", "gen_ai.completion.0.finish_reason",
-    "llm.finish_reason", "ai.response.finishReason", "llm.response.finish_reason",
-)  # fmt: skip
-_RESPONSE_ID: Final = ("gen_ai.response.id", "ai.response.id")
-_CALL_ID: Final = (
-    "gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id", "tool.id", "tool_call_id",
-)  # fmt: skip
-_TOOL_NAME: Final = (
-    "gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name",
-    "tool_call.function.name",
-)  # fmt: skip
-_AGENT_NAME: Final = ("gen_ai.agent.name", "agent.name", "agent_name")
-_AGENT_SPAN_NAME: Final = (
-    *_AGENT_NAME, "graph.node.id", "traceloop.entity.name", "ai.telemetry.functionId",
-)  # fmt: skip
-_SESSION: Final = (
-    "gen_ai.conversation.id", "session.id",
-    "traceloop.association.properties.session_id", "ai.telemetry.metadata.sessionId",
-    "langfuse.session.id",
-)  # fmt: skip
-_TASK: Final = (
-    "evalsite.task", "metadata.task", "ai.telemetry.metadata.task",
-    "traceloop.association.properties.task",
-)  # fmt: skip
-_TRIAL: Final = (
-    "evalsite.trial", "metadata.trial", "ai.telemetry.metadata.trial",
-    "traceloop.association.properties.trial",
-)  # fmt: skip
-_NATIVE_KINDS: Final = (
-    "openinference.span.kind", "ai.operationId", "gen_ai.operation.name",
-    "traceloop.span.kind", "llm.request.type",
-)  # fmt: skip
-_AGENT_PREFIXES: Final = ("invoke_agent ", "agent run ")
-_TOOL_PREFIXES: Final = ("execute_tool ", "running tool: ")
 
 
 def first(attributes: Attributes, keys: tuple[str, ...]) -> Any:
     """Return the first recorded value among `keys`, or `None`."""
     for key in keys:
-        value = attributes.get(key)
-        if value is not None and value != "":
-            return value
+        if key in attributes:
+            value = attributes[key]
+            if value is not None and value != "":
+                return value
     return None
 
 
@@ -147,27 +44,37 @@ def kind_of(span: Span) -> StepKind:
     kind = _declared_kind(attributes)
     if kind is None:
         kind = _implied_kind(attributes, span.name)
-    if kind is StepKind.TOOL_CALL and _HANDOFF_NAME.match(span.name):
-        return StepKind.HANDOFF
+    if kind is StepKind.TOOL_CALL:
+        if attributes.get("gen_ai.tool.name") == names.MERGED_TOOLS:
+            return StepKind.OTHER
+        if _HANDOFF_NAME.match(span.name):
+            return StepKind.HANDOFF
     return kind
 
 
 def _declared_kind(attributes: Attributes) -> StepKind | None:
     """Return the kind that an attribute made for the purpose declares."""
+    if attributes.get("logfire.span_type") in names.NO_SPANS_OF_THEIR_OWN:
+        return StepKind.OTHER
     declared = attributes.get("openinference.span.kind")
-    if isinstance(declared, str):
-        return _OPENINFERENCE.get(declared.upper(), StepKind.OTHER)
+    if isinstance(declared, str) and declared not in {"", "UNKNOWN"}:
+        return names.OPENINFERENCE.get(declared.upper(), StepKind.OTHER)
     operation = attributes.get("ai.operationId")
     if isinstance(operation, str):
-        return _VERCEL.get(operation.rsplit(".", 1)[-1], StepKind.OTHER)
-    for key, kinds in (
-        ("gen_ai.operation.name", _OPERATIONS),
-        ("llm.request.type", _REQUESTS),
-        ("traceloop.span.kind", _TRACELOOP),
-    ):
+        return names.VERCEL.get(operation.rsplit(".", 1)[-1], StepKind.OTHER)
+    for key, kinds in names.DECLARATIONS:
         declared = attributes.get(key)
         if isinstance(declared, str):
             return kinds.get(declared.lower(), StepKind.OTHER)
+    return _weakly_declared_kind(attributes)
+
+
+def _weakly_declared_kind(attributes: Attributes) -> StepKind | None:
+    """Return the kind in the words of a platform that it puts on any span."""
+    for key, kinds in names.WEAK_DECLARATIONS:
+        declared = attributes.get(key)
+        if isinstance(declared, str):
+            return kinds.get(declared.strip('"'))
     return None
 
 
@@ -175,7 +82,7 @@ def _implied_kind(attributes: Attributes, name: str) -> StepKind:
     """Return the kind that other attributes imply where none is declared."""
     if first(attributes, ("gen_ai.tool.name", "gen_ai.tool.call.id")) is not None:
         return StepKind.TOOL_CALL
-    if name.startswith(_AGENT_PREFIXES) or "final_result" in attributes:
+    if name.startswith(names.AGENT_PREFIXES) or "final_result" in attributes:
         return StepKind.AGENT
     if first(attributes, ("gen_ai.request.model", "gen_ai.response.model")) is not None:
         return StepKind.MODEL_CALL
@@ -196,28 +103,82 @@ def counts_of(span: Span) -> tuple[Counts, int]:
     def read(keys: tuple[str, ...]) -> tuple[int | None, str | None]:
         nonlocal bad
         for key in keys:
-            if key in attributes:
+            if key in attributes and attributes[key] is not None:
                 count = whole_number(attributes[key])
                 if count is not None:
                     return count, key
                 bad += 1
         return None, None
 
-    output, source = read(_OUTPUT)
+    output, source = read(names.OUTPUT)
+    given = read(names.INPUT)[0]
+    if output is None and given is None and not bad:
+        told = _counts_in_objects(attributes)
+        if told is not None:
+            return told, 0
     counts = Counts(
-        input_total=read(_INPUT)[0],
-        input_cached=read(_CACHED)[0],
-        input_cache_write=read(_CACHE_WRITE)[0],
+        input_total=given,
+        input_cached=read(names.CACHED)[0],
+        input_cache_write=read(names.CACHE_WRITE)[0],
         output_total=output,
-        output_reasoning=read(_REASONING)[0],
-        total=read(_TOTAL)[0],
+        output_reasoning=read(names.REASONING)[0],
+        total=read(names.TOTAL)[0],
         source=source,
     )
     return counts, bad
 
 
+def told_output(span: Span) -> int | None:
+    """Return the output tokens that a wrapper says its calls had together."""
+    if span.facts is not None:
+        return span.facts.counts.output_total if span.facts.counts else None
+    attributes = span.attributes
+    for key in names.OUTPUT:
+        if key in attributes:
+            count = whole_number(attributes[key])
+            if count is not None:
+                return count
+    return None
+
+
+def call_id_of(span: Span) -> Any:
+    """Return the id with which a model asked for the call of a tool span."""
+    if span.facts is not None:
+        return span.facts.call_id
+    return first(span.attributes, names.CALL_ID)
+
+
+def _counts_in_objects(attributes: Attributes) -> Counts | None:
+    """Return the counts of the first attribute that holds all of them in one object."""
+    for key in names.USAGE_OBJECTS:
+        usage = embedded(attributes.get(key))
+        if isinstance(usage, dict) and usage:
+            return _counts_in(usage, key)
+    return None
+
+
+def _counts_in(usage: Attributes, holder: str) -> Counts:
+    def read(keys: tuple[str, ...]) -> tuple[int | None, str | None]:
+        for key in keys:
+            count = whole_number(usage.get(key))
+            if count is not None:
+                return count, f"{holder}.{key}"
+        return None, None
+
+    output, source = read(names.OBJECT_OUTPUT)
+    return Counts(
+        input_total=read(names.OBJECT_INPUT)[0],
+        input_cached=read(names.OBJECT_CACHED)[0],
+        input_cache_write=read(names.OBJECT_CACHE_WRITE)[0],
+        output_total=output,
+        output_reasoning=read(names.OBJECT_REASONING)[0],
+        total=read(names.OBJECT_TOTAL)[0],
+        source=source,
+    )
+
+
 def call_facts(span: Span) -> Facts:
-    """Return what a model or tool span says of its call: model, finish, ids, tool.
+    """Return what a model span says of its call: model, provider, finish and ids.
 
     The fields that only agents and bodies need are not filled in.
     """
@@ -226,58 +187,93 @@ def call_facts(span: Span) -> Facts:
     attributes = span.attributes
     return Facts(
         kind=StepKind.OTHER,
-        provider=first(attributes, _PROVIDER),
-        model=first(attributes, _MODEL),
-        finish=first(attributes, _FINISH),
-        response_id=first(attributes, _RESPONSE_ID),
+        provider=first(attributes, names.PROVIDER),
+        model=first(attributes, names.MODEL),
+        finish=_finish(span),
+        response_id=first(attributes, names.RESPONSE_ID),
         conversation=attributes.get("gen_ai.conversation.id"),
-        call_id=first(attributes, _CALL_ID),
+        call_id=first(attributes, names.CALL_ID),
     )
+
+
+def _finish(span: Span) -> Any:
+    """Return why a model stopped, from the attributes or from the event of its answer."""
+    told = first(span.attributes, names.FINISH)
+    if told is None:
+        for event in span.events:
+            if event.name == "gen_ai.choice":
+                told = event.attributes.get("finish_reason", told)
+    return told
 
 
 def native_kind(span: Span) -> Any:
     """Return the word with which the span says what it is."""
     if span.facts is not None:
         return span.facts.native_kind
-    return first(span.attributes, _NATIVE_KINDS)
+    word = first(span.attributes, names.NATIVE_KINDS)
+    return word.strip('"') if isinstance(word, str) else word
 
 
 def session_of(attributes: Attributes) -> Any:
     """Return the session, conversation or thread that a span names."""
-    return first(attributes, _SESSION)
+    return first(attributes, names.SESSION)
+
+
+def labels_of(attributes: Attributes) -> Attributes:
+    """Return the expected answers that a span carries, opened, by attribute."""
+    if names.LABELS.isdisjoint(attributes):
+        return {}
+    return {
+        key: embedded(item) for key, item in attributes.items() if key in names.LABELS
+    }
 
 
 def task_of(attributes: Attributes) -> Any:
     """Return the task key by convention (`evalsite.task`, `metadata.task`)."""
-    return first(attributes, _TASK)
+    told = first(attributes, names.TASK)
+    return _in_metadata(attributes, "task") if told is None else told
 
 
 def trial_of(attributes: Attributes) -> int | None:
     """Return the trial number by convention (`evalsite.trial`, `metadata.trial`)."""
-    return whole_number(first(attributes, _TRIAL))
+    told = first(attributes, names.TRIAL)
+    return whole_number(_in_metadata(attributes, "trial") if told is None else told)
+
+
+def _in_metadata(attributes: Attributes, key: str) -> Any:
+    """Return a value of OpenInference's `metadata`, an object or JSON in a text."""
+    metadata = attributes.get("metadata")
+    if isinstance(metadata, str) and f'"{key}"' in metadata:
+        metadata = embedded(metadata)
+    value = metadata.get(key) if isinstance(metadata, dict) else None
+    return value if isinstance(value, str | int) else None
 
 
 def tool_name(span: Span) -> Any:
     """Return the name of the tool of a tool span, else the name of the span."""
     if span.facts is not None:
         return span.facts.tool or span.name
-    named = first(span.attributes, _TOOL_NAME)
-    return named if named is not None else _bare(span.name, _TOOL_PREFIXES, ".tool")
+    named = first(span.attributes, names.TOOL_NAME)
+    return (
+        named if named is not None else _bare(span.name, names.TOOL_PREFIXES, ".tool")
+    )
 
 
 def agent_span_name(span: Span) -> Any:
     """Return the agent that an agent span runs, else the name of the span."""
     if span.facts is not None:
         return span.facts.agent or span.name
-    named = first(span.attributes, _AGENT_SPAN_NAME)
-    return named if named is not None else _bare(span.name, _AGENT_PREFIXES, ".agent")
+    named = first(span.attributes, names.AGENT_SPAN_NAME)
+    return (
+        named if named is not None else _bare(span.name, names.AGENT_PREFIXES, ".agent")
+    )
 
 
 def named_agent(span: Span) -> Any:
     """Return the agent that any span says it belongs to."""
     if span.facts is not None:
         return span.facts.agent
-    return first(span.attributes, _AGENT_NAME)
+    return first(span.attributes, names.AGENT_NAME)
 
 
 def handoff_target(span: Span) -> str | None:
@@ -294,4 +290,6 @@ def handoff_target(span: Span) -> str | None:
 def _bare(name: str, prefixes: tuple[str, ...], suffix: str) -> str:
     for prefix in prefixes:
         name = name.removeprefix(prefix)
+    if name.startswith("[") and name.endswith("]"):
+        name = name[1:-1]
     return name.removesuffix(suffix)

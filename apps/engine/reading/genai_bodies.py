@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from apps.engine.reading.genai_names import LABELS
 from apps.engine.reading.json_values import embedded
 from apps.engine.reading.spans import Event, Facts, Span
 from apps.engine.trace import Body, StepKind
@@ -16,12 +17,18 @@ from apps.engine.trace import Body, StepKind
 _INPUT_KEYS: Final = (
     "gen_ai.input.messages", "gen_ai.tool.call.arguments", "ai.toolCall.args",
     "ai.prompt.messages", "tool_arguments", "gen_ai.prompt", "ai.prompt",
-    "input.value", "traceloop.entity.input",
+    "input.value", "traceloop.entity.input", "mlflow.spanInputs",
+    "langfuse.observation.input", "gcp.vertex.agent.llm_request",
+    "gcp.vertex.agent.tool_call_args", "gen_ai.tool.args", "gen_ai.tool.input",
+    "ai.toolCall.input", "request_data", "ai.observability.record_root.input",
 )  # fmt: skip
 _OUTPUT_KEYS: Final = (
     "gen_ai.output.messages", "gen_ai.tool.call.result", "ai.toolCall.result",
     "tool_response", "gen_ai.completion", "output.value", "traceloop.entity.output",
-    "ai.response.object",
+    "ai.response.object", "mlflow.spanOutputs", "langfuse.observation.output",
+    "gcp.vertex.agent.llm_response", "gcp.vertex.agent.tool_response",
+    "gen_ai.output", "gen_ai.tool.output", "ai.toolCall.output", "response_data",
+    "ai.observability.record_root.output", "ai.observability.call.return",
 )  # fmt: skip
 _INPUT_LISTS: Final = ("llm.input_messages.", "gen_ai.prompt.")
 _OUTPUT_LISTS: Final = ("llm.output_messages.", "gen_ai.completion.")
@@ -33,19 +40,23 @@ _INPUT_EVENTS: Final = (
 _OUTPUT_EVENTS: Final = ("gen_ai.choice", "gen_ai.content.completion")
 _REASONING: Final = "ai.response.reasoning"
 _TWICE: Final = ("input.value", "input.mime_type", "output.value", "output.mime_type")
+_FINISHES: Final = ("finish_reason", "finishReason", "stop_reason")
 _DEEPEST: Final = 12
-_CALL_IDS: Final = ("id", "toolCallId", "tool_call_id")
+_CALL_IDS: Final = ("id", "toolCallId", "tool_call_id", "toolUseId")
+_DETAILS: Final = "gen_ai.client.inference.operation.details"
 
 
 def body_of(span: Span, kind: StepKind) -> Body | None:
     """Return the body of a span, or `None` where it holds nothing to read."""
     if span.facts is not None:
         return _told(span.facts)
-    left = dict(span.attributes)
+    left = _attributes_of(span)
     given = _taken(left, _INPUT_LISTS, _INPUT_KEYS)
     answer = _taken(left, _OUTPUT_LISTS, _OUTPUT_KEYS)
     if answer is None:
         answer = _vercel_answer(left)
+    if given is None and answer is None:
+        given, answer = _logged_messages(left)
     reasoning = left.pop(_REASONING, None)
     if kind is StepKind.MODEL_CALL:
         for key in _TWICE:
@@ -60,6 +71,30 @@ def body_of(span: Span, kind: StepKind) -> Body | None:
     )
 
 
+def _attributes_of(span: Span) -> dict[str, Any]:
+    """Return the attributes without labels, with those of the event of its messages."""
+    left = dict(span.attributes)
+    if not LABELS.isdisjoint(left):
+        left = {key: item for key, item in left.items() if key not in LABELS}
+    for event in span.events:
+        if event.name == _DETAILS:
+            left.update(event.attributes)
+    return left
+
+
+def _logged_messages(left: dict[str, Any]) -> tuple[Any, Any]:
+    """Take messages that were logged into one attribute, `events`; return both sides."""
+    events = embedded(left.get("events"))
+    if not isinstance(events, list) or not events:
+        return None, None
+    if not all(isinstance(one, dict) and "event.name" in one for one in events):
+        return None, None
+    del left["events"]
+    told = [one for one in events if one["event.name"] in _OUTPUT_EVENTS]
+    asked = [one for one in events if one["event.name"] not in _OUTPUT_EVENTS]
+    return asked or None, told or None
+
+
 def _told(facts: Facts) -> Body | None:
     attributes = facts.attributes or None
     parts = (facts.input, facts.output, facts.reasoning, attributes)
@@ -71,6 +106,23 @@ def _told(facts: Facts) -> Body | None:
         reasoning=facts.reasoning,
         attributes=attributes,
     )
+
+
+def finish_in(answer: Any) -> Any:
+    """Return the reason to stop that an answer says itself, or `None`.
+
+    It stands in the last message, or in the first choice of a provider's response.
+    """
+    if isinstance(answer, list):
+        answer = answer[-1] if answer else None
+    if not isinstance(answer, dict):
+        return None
+    for key in _FINISHES:
+        if answer.get(key):
+            return answer[key]
+    choices = answer.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first.get("finish_reason") if isinstance(first, dict) else None
 
 
 def requested_ids(output: Any) -> tuple[str, ...]:
@@ -96,8 +148,9 @@ def _collect_ids(value: Any, found: dict[str, None], depth: int) -> None:
 
 def _is_tool_call(value: dict[str, Any]) -> bool:
     return (
-        value.get("type") in {"tool_call", "tool_use", "function_call", "tool-call"}
+        value.get("type") in ("tool_call", "tool_use", "function_call", "tool-call")
         or "toolCallId" in value
+        or "toolUseId" in value
         or "function" in value
         or ("arguments" in value and "name" in value)
     )
@@ -173,6 +226,7 @@ def _with_events(
         {"name": event.name, "time_ns": event.time_ns, **_opened(event.attributes)}
         for event in events
         if event.attributes
+        and event.name != _DETAILS
         and event.name not in _INPUT_EVENTS
         and event.name not in _OUTPUT_EVENTS
     ]

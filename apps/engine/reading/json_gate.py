@@ -7,13 +7,10 @@ place and the good ones around it are kept.
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, Final
-
-import msgspec
 
 from apps.engine.format import (
     Item,
@@ -23,29 +20,23 @@ from apps.engine.format import (
     Source,
     UnreadableTrace,
 )
-from apps.engine.reading.json_values import Decoder, RefusedValue, end_of_value
-from apps.engine.reading.json_words import excerpt, why_not_json
+from apps.engine.reading.json_parts import Level, Parts, parts_of
+from apps.engine.reading.json_reader import Record, Stop, ValueReader
+from apps.engine.reading.json_words import excerpt
 from apps.engine.trace import Trace
 
-WINDOW: Final = 256 * 1024
-MAX_RECORD: Final = 256 * 1024 * 1024
+__all__ = [
+    "Level",
+    "Parts",
+    "Record",
+    "RefusedRecord",
+    "demand_a_trace",
+    "read_each",
+    "records",
+]
+
 PROGRESS_EVERY: Final = 64
-_NEAR_END: Final = 16
-_BLANK: Final = re.compile(r"[ \t\r\n]*")
 _NEXT_LINE: Final = re.compile(r"[\r\n](?=[\[{])")
-
-
-class Record(msgspec.Struct, frozen=True):
-    """One value: its number in the file from 1, and the line it begins on."""
-
-    value: Any
-    number: int
-    line: int
-
-    @property
-    def place(self) -> str:
-        """Words for where the record stands."""
-        return f"record {self.number} (line {self.line})"
 
 
 class RefusedRecord(Exception):
@@ -60,72 +51,13 @@ class RefusedRecord(Exception):
         self.path = path
 
 
-class _Window:
-    """The part of the text that is being read, with the line and column of `at`."""
-
-    def __init__(self, source: Source) -> None:
-        self._stream = source.stream
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self.text = ""
-        self.at = 0
-        self.line = 1
-        self.column = 1
-        self.bytes_read = 0
-        self.ended = False
-
-    def grow(self) -> None:
-        """Read on: as much again as is being held, so that growing stays linear."""
-        size = max(WINDOW, len(self.text) - self.at)
-        data = self._stream.read(size)
-        self.bytes_read += len(data)
-        self.ended = not data
-        more = self._decoder.decode(data, final=self.ended)
-        self.text = self.text[self.at :] + more
-        self.at = 0
-
-    def advance(self, to: int) -> None:
-        """Move to position `to`, keeping line and column right."""
-        newlines = self.text.count("\n", self.at, to)
-        if newlines:
-            self.line += newlines
-            self.column = to - self.text.rfind("\n", self.at, to)
-        else:
-            self.column += to - self.at
-        self.at = to
-
-    def skip_blank(self) -> str:
-        """Move to the next character that is not blank and return it; "" at the end."""
-        while True:
-            blank = _BLANK.match(self.text, self.at)
-            self.advance(blank.end() if blank else self.at)
-            if self.at < len(self.text):
-                return self.text[self.at]
-            if self.ended:
-                return ""
-            self.grow()
-
-    def place(self, at: int) -> str:
-        """Return "line n, column m" of position `at`."""
-        newlines = self.text.count("\n", self.at, at)
-        if newlines:
-            column = at - self.text.rfind("\n", self.at, at)
-        else:
-            column = self.column + at - self.at
-        return f"line {self.line + newlines}, column {column}"
-
-
-class _Stop(Exception):
-    """Nothing after this place can be read."""
-
-
-class _Reader:
+class _Reader(ValueReader):
     """Reads the records of one source."""
 
-    def __init__(self, source: Source, *, unroll: bool) -> None:
-        self.decoder = Decoder()
-        self.window = _Window(source)
+    def __init__(self, source: Source, *, unroll: bool, parts: Parts | None) -> None:
+        super().__init__(source)
         self.unroll = unroll
-        self.number = 0
+        self.parts = parts
 
     def read(self) -> Iterator[Record | Rejected]:
         window = self.window
@@ -134,12 +66,19 @@ class _Reader:
                 if mark == "[" and self.unroll:
                     yield from self._elements()
                     continue
-                item = self._value()
-                yield item
-                if isinstance(item, Rejected):
+                self.number += 1
+                if (yield from self._one()):
                     self._to_next_line()
-        except _Stop:
+        except Stop:
             return
+
+    def _one(self) -> Generator[Record | Rejected, None, bool]:
+        """Yield the record here; returns whether it is bad and stands here still."""
+        if self.parts is not None:
+            return (yield from parts_of(self, self.parts))
+        item = self.value()
+        yield item
+        return isinstance(item, Rejected)
 
     def _elements(self) -> Iterator[Record | Rejected]:
         window = self.window
@@ -151,69 +90,18 @@ class _Reader:
                 return
             if not is_first:
                 if mark != ",":
-                    yield self._no_comma()
-                    raise _Stop
+                    yield self.no_comma()
+                    raise Stop
                 window.advance(window.at + 1)
                 window.skip_blank()
             is_first = False
-            item = self._value()
-            yield item
-            if isinstance(item, Rejected):
-                self._past_bad_element()
+            self.number += 1
+            if (yield from self._one()):
+                self.past_bad_element()
         yield Rejected(
             place=window.place(window.at),
             reason="The list is not closed: the file was cut off.",
         )
-
-    def _no_comma(self) -> Rejected:
-        window = self.window
-        return Rejected(
-            place=window.place(window.at),
-            reason="A comma or the end of the list was expected; the rest was not read.",
-            excerpt=excerpt(window.text, window.at),
-        )
-
-    def _value(self) -> Record | Rejected:
-        window = self.window
-        self.number += 1
-        while True:
-            try:
-                value, end = self.decoder.decode(window.text, window.at, window.line)
-            except RefusedValue as refusal:
-                return self._rejected(window.at, str(refusal))
-            except json.JSONDecodeError as error:
-                if self._may_be_cut(error):
-                    window.grow()
-                    continue
-                at_end = window.ended and error.pos >= len(window.text.rstrip())
-                unclosed = error.msg.startswith("Unterminated") and window.ended
-                reason = why_not_json(error, at_end=at_end or unclosed)
-                return self._rejected(error.pos, reason)
-            if (
-                end == len(window.text)
-                and not window.ended
-                and type(value) not in {dict, list}
-            ):
-                window.grow()
-                continue
-            record = Record(value, self.number, window.line)
-            window.advance(end)
-            return record
-
-    def _may_be_cut(self, error: json.JSONDecodeError) -> bool:
-        window = self.window
-        if window.ended or len(window.text) - window.at > MAX_RECORD:
-            return False
-        near_end = error.pos >= len(window.text) - _NEAR_END
-        return near_end or error.msg.startswith("Unterminated string")
-
-    def _rejected(self, at: int, reason: str) -> Rejected:
-        """Return the refusal of the record here, whose error shows at `at`."""
-        window = self.window
-        place = window.place(at)
-        if window.text.find("\n", window.at, at) >= 0:
-            reason, place = f"{reason} It shows at {place}.", f"line {window.line}"
-        return Rejected(place, reason, excerpt(window.text, window.at))
 
     def _to_next_line(self) -> None:
         """Go on at the next line that begins like a record, or to the end."""
@@ -229,32 +117,21 @@ class _Reader:
             window.advance(max(window.at, len(window.text) - 1))
             window.grow()
 
-    def _past_bad_element(self) -> None:
-        """Go on after a bad element of a list where its brackets say it ends."""
-        window = self.window
-        while True:
-            end = end_of_value(window.text, window.at)
-            if end is not None:
-                window.advance(end)
-                return
-            if window.ended or window.text[window.at] not in "[{":
-                raise _Stop
-            window.grow()
-
 
 def records(
-    source: Source, *, unroll: bool
+    source: Source, *, unroll: bool, parts: Parts | None = None
 ) -> Iterator[Record | Rejected | Note | Progress]:
     """Yield the records of a text source, with notes and progress between them.
 
     With `unroll` the elements of a top-level list are the records, else the list is
-    one. Safe only once: the stream is read to its end.
+    one. With `parts` a record of more than some megabytes comes in several, see there.
+    Safe only once: the stream is read to its end.
     """
     yield from source.notes
-    reader = _Reader(source, unroll=unroll)
-    for item in reader.read():
+    reader = _Reader(source, unroll=unroll, parts=parts)
+    for count, item in enumerate(reader.read(), start=1):
         yield item
-        if reader.number % PROGRESS_EVERY == 0:
+        if count % PROGRESS_EVERY == 0:
             yield Progress(reader.window.bytes_read, source.size)
     yield Progress(reader.window.bytes_read, source.size)
     yield from reader.decoder.notes()
@@ -264,9 +141,11 @@ def records(
 Make = Callable[[Record], Iterable[Item]]
 
 
-def read_each(source: Source, make: Make, *, unroll: bool) -> Iterator[Item]:
+def read_each(
+    source: Source, make: Make, *, unroll: bool, parts: Parts | None = None
+) -> Iterator[Item]:
     """Yield what `make` makes of each record; a `RefusedRecord` becomes `Rejected`."""
-    for item in records(source, unroll=unroll):
+    for item in records(source, unroll=unroll, parts=parts):
         if not isinstance(item, Record):
             yield item
             continue

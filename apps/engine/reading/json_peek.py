@@ -14,7 +14,7 @@ from apps.engine.format import Source
 
 MAX_VALUES: Final = 3
 MAX_OPEN: Final = 200
-_TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[\]{},]', re.DOTALL)
+_TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
 _CUT_ESCAPE: Final = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _CLOSERS: Final = {"[": "]", "{": "}"}
 

@@ -20,7 +20,7 @@ from apps.engine.reading.json_words import (
 )
 
 _UNSAFE_ESCAPE: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
-_TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)\s*+(:?)|[\[\]{},]', re.DOTALL)
+_TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)\s*+(:?)|[\[\]{},]', re.DOTALL)
 _SEARCH_KEYS_UNTIL: Final = 4 * 1024 * 1024
 
 

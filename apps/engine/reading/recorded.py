@@ -33,6 +33,11 @@ def mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def either(value: dict[str, Any], snake: str, camel: str) -> Any:
+    """Return the value at `snake`, or at `camel` where the first is absent."""
+    return value.get(snake, value.get(camel))
+
+
 def listed(value: Any) -> list[Any]:
     """Return `value` where it is a list, else an empty one."""
     return value if isinstance(value, list) else []

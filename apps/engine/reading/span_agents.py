@@ -128,8 +128,12 @@ class Owners:
     def _via(self, at: int, name: str | None, above: int) -> Via:
         if name and name.casefold() in self._handoffs:
             return Via.HANDOFF
-        parent = self._tree.parents[at]
-        if parent is not None and self._tree.kinds[parent] is StepKind.TOOL_CALL:
+        tree = self._tree
+        parent = tree.parents[at]
+        while parent is not None and tree.kinds[parent] is StepKind.OTHER:
+            # Some SDKs put a span of their own between the tool and its agent.
+            parent = tree.parents[parent]
+        if parent is not None and tree.kinds[parent] is StepKind.TOOL_CALL:
             return Via.TOOL
         return Via.ROOT if self._drafts[above].agent is None else Via.SUBAGENT
 

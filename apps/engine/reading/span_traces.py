@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from apps.engine.reading import genai
 from apps.engine.reading.finish_reasons import finish_of
-from apps.engine.reading.genai_bodies import body_of, requested_ids
+from apps.engine.reading.genai_bodies import body_of, finish_in, requested_ids
 from apps.engine.reading.span_agents import Owners
 from apps.engine.reading.span_tree import SpanTree
 from apps.engine.reading.spans import (
@@ -46,8 +46,15 @@ from apps.engine.trace import (
 _OUTCOMES: Final = {"pass": OutcomeKind.PASS, "fail": OutcomeKind.FAIL}
 
 
-def traces_of(store: SpanStore) -> Iterator[Trace]:
-    """Yield the trace of each trace id, in the order of first appearance."""
+Mark = Callable[[list[Span], Remarks], None]
+"""What a format knows of a whole trace, written into the facts of its spans."""
+
+
+def traces_of(store: SpanStore, mark: Mark | None = None) -> Iterator[Trace]:
+    """Yield the trace of each trace id, in the order of first appearance.
+
+    `mark` is given all spans of a trace before anything is made of them.
+    """
     for trace_id, spans in store.traces.items():
         remarks = Remarks()
         duplicates = store.duplicates.get(trace_id)
@@ -56,7 +63,10 @@ def traces_of(store: SpanStore) -> Iterator[Trace]:
         facts = store.facts.get(trace_id) or TraceFacts()
         for sentence in facts.notes:
             remarks.add(sentence)
-        builder = _Builder(trace_id, list(spans.values()), remarks)
+        whole = list(spans.values())
+        if mark is not None:
+            mark(whole, remarks)
+        builder = _Builder(trace_id, whole, remarks)
         yield builder.trace(facts)
 
 
@@ -101,7 +111,7 @@ class _Builder:
             task=self._told(facts.task, genai.task_of, LABEL),
             trial=self._first(genai.trial_of) if facts.trial is None else facts.trial,
             metadata=resource | facts.metadata,
-            labels=facts.labels,
+            labels=self._labels() | facts.labels,
             notes=remarks.sentences(),
         )
 
@@ -118,6 +128,13 @@ class _Builder:
             if value is not None:
                 return value
         return None
+
+    def _labels(self) -> dict[str, Any]:
+        """Return the expected answers of all spans, those nearest to the root last."""
+        found: dict[str, Any] = {}
+        for at in reversed(self._tree.top_down):
+            found.update(genai.labels_of(self._tree.spans[at].attributes))
+        return found
 
     def _outcome(self) -> Outcome:
         recorded = self._first(lambda attributes: attributes.get("evalsite.outcome"))
@@ -179,7 +196,7 @@ class _Builder:
         if kind is StepKind.MODEL_CALL:
             return self._model_call(at, span)
         if kind is StepKind.TOOL_CALL:
-            told = genai.call_facts(span).call_id
+            told = genai.call_id_of(span)
             call_id = clip(told, IDENTIFIER, self._remarks)
             return ToolCall(
                 name=clip(genai.tool_name(span), NAME, self._remarks)
@@ -199,8 +216,9 @@ class _Builder:
                 bad,
             )
         facts = genai.call_facts(span)
-        finish, finish_raw = finish_of(facts.finish)
         body = self._bodies[at]
+        told = finish_in(body.output) if facts.finish is None and body else facts.finish
+        finish, finish_raw = finish_of(told)
         ids = facts.requested_ids or (requested_ids(body.output) if body else ())
         asked = tuple(one[:IDENTIFIER] for one in ids)
         for one in asked:
@@ -218,21 +236,50 @@ class _Builder:
         )
 
     def _compare_wrappers(self, steps: tuple[Step, ...]) -> None:
-        """Remark on each wrapper whose output tokens are not the sum of its calls'."""
+        """Remark on wrappers whose output tokens are not the sum of their calls'.
+
+        A wrapper may count all calls below it, or leave those of other agents out.
+        """
         tree = self._tree
-        sums: list[int | None] = [_known_output(step) for step in steps]
+        sums = _Sums(steps)
+        differing: list[tuple[int, int]] = []
         for at in reversed(tree.top_down):
             if steps[at].kind is StepKind.MODEL_CALL or not tree.children[at]:
                 continue
-            below = [sums[child] for child in tree.children[at]]
-            known = [count for count in below if count is not None]
-            sums[at] = sum(known) if known else None
-            told = genai.counts_of(tree.spans[at])[0].output_total
-            if told is not None and known and told != sum(known):
-                self._remarks.add(
-                    "Wrapper spans whose output tokens differ from the sum of their "
-                    "calls: {n}."
-                )
+            found = sums.add_up(at, tree.children[at])
+            told = genai.told_output(tree.spans[at])
+            if told is not None and found and told not in found:
+                differing.append((told, max(found)))
+        if differing:
+            told, total = differing[-1]
+            self._remarks.add(
+                "Wrapper spans whose output tokens differ from the sum of their calls: "
+                f"{{n}} (one says {told:,}, its calls {total:,}).",
+                len(differing),
+            )
+
+
+class _Sums:
+    """Output tokens below each step: of all calls, and without those of inner agents."""
+
+    def __init__(self, steps: tuple[Step, ...]) -> None:
+        self._steps = steps
+        self._all = [_known_output(step) for step in steps]
+        self._own = list(self._all)
+
+    def add_up(self, at: int, children: list[int]) -> set[int]:
+        """Set the sums of a step from those of its children; return what is known."""
+        inner = StepKind.AGENT
+        own = [child for child in children if self._steps[child].kind is not inner]
+        self._all[at] = _sum([self._all[child] for child in children])
+        self._own[at] = _sum([self._own[child] for child in own])
+        both = (self._all[at], self._own[at])
+        return {total for total in both if total is not None}
+
+
+def _sum(counts: list[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def _known_output(step: Step) -> int | None:

@@ -29,7 +29,9 @@ class SpanTree:
     """Spans of one trace in order, with parents, kinds and depths by position.
 
     `spans` is ordered by start, depth, end and id; every other list is by the same
-    positions. `missing_parent` keeps the id of a parent that is not in the file.
+    positions. `missing_parent` keeps the id of a parent that is not in the file: such
+    a span stands under the trace's only root if that is an agent which ran when the
+    span began, else under nothing.
     """
 
     def __init__(self, spans: list[Span], remarks: Remarks) -> None:
@@ -39,8 +41,11 @@ class SpanTree:
             one: parent for one, parent in parents.items()
             if parent is not None and parent not in by_id
         }  # fmt: skip
+        home = _sole_agent(spans)
         for one in orphaned:
-            parents[one] = None
+            parents[one] = (
+                home.span_id if home and _began_in(by_id[one], home) else None
+            )
         _cut_circles(parents, by_id, remarks)
         depths = _depths(parents)
         if orphaned:
@@ -124,6 +129,22 @@ class SpanTree:
             if parent is not None:
                 calls[parent] += calls[at]
         return calls
+
+
+def _sole_agent(spans: list[Span]) -> Span | None:
+    """Return the one span without a parent by its own account, if it is an agent."""
+    roots = [span for span in spans if span.parent_id is None]
+    if len(roots) != 1 or kind_of(roots[0]) is not StepKind.AGENT:
+        return None
+    return roots[0]
+
+
+def _began_in(span: Span, holder: Span) -> bool:
+    """Whether `span` began while `holder` ran; false where that is not recorded."""
+    if span.start_ns is None or holder.start_ns is None:
+        return False
+    end = _LATEST if holder.end_ns is None else holder.end_ns
+    return holder.start_ns <= span.start_ns <= end
 
 
 def _cut_circles(

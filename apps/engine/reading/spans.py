@@ -10,12 +10,15 @@ import base64
 import binascii
 import math
 import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
 
 from apps.engine.reading.clock import NANOSECOND, epoch_ns
 from apps.engine.reading.json_words import visible
+from apps.engine.reading.spill import SpillFile
 from apps.engine.reading.token_counts import Counts
 from apps.engine.trace import Outcome, StepKind, UsageState
 
@@ -113,13 +116,27 @@ class Span(msgspec.Struct):
         )
 
 
-class SpanStore:
-    """All spans of a file by trace id, each span id once."""
+HELD_SPANS: Final = 2_000
+HELD_CHARACTERS: Final = 8 * 1024 * 1024
 
-    def __init__(self) -> None:
-        self.traces: dict[str, dict[str, Span]] = {}
+
+class SpanStore:
+    """All spans of a file by trace id, each span id once; most wait in a file.
+
+    At most `held` spans, and about eight million characters of them, are held as
+    objects; what is more is packed into a temporary file and comes back trace by trace.
+    What is read from the store does not depend on `held`.
+    """
+
+    def __init__(self, held: int = HELD_SPANS) -> None:
         self.duplicates: dict[str, int] = {}
         self.facts: dict[str, TraceFacts] = {}
+        self._held = held
+        self._spans: dict[str, list[Span]] = {}
+        self._count = 0
+        self._characters = 0
+        self._places: dict[str, list[tuple[int, int]]] = {}
+        self._file = SpillFile(list[Span])
 
     def describe(self, trace_id: str, facts: TraceFacts) -> None:
         """Keep what the file says of a trace; of two descriptions the first stays."""
@@ -127,14 +144,67 @@ class SpanStore:
 
     def add(self, span: Span) -> None:
         """Keep `span`; of two with the same id keep the fuller, else the first."""
-        spans = self.traces.setdefault(span.trace_id, {})
-        known = spans.get(span.span_id)
-        if known is None:
-            spans[span.span_id] = span
-            return
-        self.duplicates[span.trace_id] = self.duplicates.get(span.trace_id, 0) + 1
-        if span.content > known.content:
-            spans[span.span_id] = span
+        self._places.setdefault(span.trace_id, [])
+        self._spans.setdefault(span.trace_id, []).append(span)
+        self._count += 1
+        self._characters += _characters_of(span)
+        if self._count > self._held or self._characters > HELD_CHARACTERS:
+            self._spill()
+
+    @property
+    def traces(self) -> Mapping[str, dict[str, Span]]:
+        """The spans of each trace by span id, made anew at each look.
+
+        Trace ids and span ids come in the order of their first appearance.
+        `duplicates` counts the copies of a trace from its first look on.
+        """
+        return _Traces(self._places, self._load)
+
+    def _spill(self) -> None:
+        for trace_id, spans in self._spans.items():
+            self._places[trace_id].append(self._file.write(spans))
+        self._spans = {}
+        self._count = self._characters = 0
+
+    def _load(self, trace_id: str) -> dict[str, Span]:
+        kept: dict[str, Span] = {}
+        copies = 0
+        waiting = (self._file.read(place) for place in self._places[trace_id])
+        for spans in chain(waiting, [self._spans.get(trace_id, [])]):
+            for span in spans:
+                known = kept.get(span.span_id)
+                copies += known is not None
+                if known is None or span.content > known.content:
+                    kept[span.span_id] = span
+        if copies:
+            self.duplicates[trace_id] = copies
+        return kept
+
+
+class _Traces(Mapping[str, dict[str, Span]]):
+    """The traces of a store, each loaded when it is asked for."""
+
+    def __init__(
+        self, ids: Mapping[str, Any], load: Callable[[str], dict[str, Span]]
+    ) -> None:
+        self._ids = ids
+        self._load = load
+
+    def __getitem__(self, trace_id: str) -> dict[str, Span]:
+        return self._load(trace_id)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+
+def _characters_of(span: Span) -> int:
+    """Return about how long the texts of a span are: where its attributes hold them."""
+    facts = span.facts
+    texts = [*span.attributes.values(), *((facts.input, facts.output) if facts else ())]
+    return sum(len(text) for text in texts if isinstance(text, str))
 
 
 def identifier(value: Any) -> str | None:

@@ -52,10 +52,14 @@ class Meter:
             )
 
 
-def raw_chunks(stream: BinaryIO, meter: Meter) -> Iterator[bytes]:
-    """Yield the bytes of a file that is not packed, in chunks, up to the cap."""
+def raw_chunks(stream: BinaryIO, meter: Meter | None) -> Iterator[bytes]:
+    """Yield the bytes of a file that is not packed, in chunks, up to the cap.
+
+    Without a meter the bytes were counted before.
+    """
     while chunk := stream.read(CHUNK):
-        meter.add(len(chunk))
+        if meter is not None:
+            meter.add(len(chunk))
         yield chunk
 
 
@@ -65,24 +69,49 @@ def _read(stream: BinaryIO, meter: Meter) -> bytes:
     return data
 
 
+def stored_chunks(stream: BinaryIO, meter: Meter, _notes: Notes) -> Iterator[bytes]:
+    """Yield what an archive holds as it is, in chunks; they count as packed too."""
+    while chunk := _read(stream, meter):
+        meter.add(len(chunk))
+        yield chunk
+
+
+def deflate_chunks(stream: BinaryIO, meter: Meter, notes: Notes) -> Iterator[bytes]:
+    """Yield what raw deflate data hold, in chunks; damage as in `gzip_chunks`."""
+    unpacked = 0
+    packed = zlib.decompressobj(wbits=-15)
+    try:
+        for chunk in _member_chunks(packed, _read(stream, meter), stream, meter):
+            meter.add(len(chunk))
+            unpacked += len(chunk)
+            yield chunk
+    except zlib.error as error:
+        _damage(unpacked, notes, "deflate", str(error))
+        return
+    if not packed.eof:
+        _damage(unpacked, notes, "deflate", "the end is missing")
+
+
 def gzip_chunks(stream: BinaryIO, meter: Meter, notes: Notes) -> Iterator[bytes]:
     """Yield what a gzip file of any number of members holds, in chunks.
 
     Damage before the first byte raises `UnreadableTrace`; damage later ends the data
     and leaves a note.
     """
+    unpacked = 0
     data = _read(stream, meter)
     while data:
         member = zlib.decompressobj(wbits=31)
         try:
             for chunk in _member_chunks(member, data, stream, meter):
                 meter.add(len(chunk))
+                unpacked += len(chunk)
                 yield chunk
         except zlib.error as error:
-            _damage(meter, notes, "gzip", str(error))
+            _damage(unpacked, notes, "gzip", str(error))
             return
         if not member.eof:
-            _damage(meter, notes, "gzip", "the end is missing")
+            _damage(unpacked, notes, "gzip", "the end is missing")
             return
         data = member.unused_data or _read(stream, meter)
         if data and not data.startswith(GZIP_MAGIC[: len(data)]):
@@ -110,15 +139,15 @@ def _member_chunks(
             data = _read(stream, meter)
 
 
-def _damage(meter: Meter, notes: Notes, kind: str, why: str) -> None:
-    if not meter.unpacked:
+def _damage(unpacked: int, notes: Notes, kind: str, why: str) -> None:
+    if not unpacked:
         raise UnreadableTrace(f"The {kind} data cannot be unpacked: {why}.")
     notes.append(
         Note(
             code="packed_data_damaged",
             sentence=(
                 f"The {kind} data are damaged ({why}); only the first "
-                f"{meter.unpacked:,} unpacked bytes were read."
+                f"{unpacked:,} unpacked bytes were read."
             ),
         )
     )
@@ -142,15 +171,17 @@ def zstd_chunks(stream: BinaryIO, meter: Meter, notes: Notes) -> Iterator[bytes]
         _Counted(stream, meter),  # type: ignore[arg-type]
         read_across_frames=True,
     )
+    unpacked = 0
     while True:
         try:
             chunk = reader.read(CHUNK)
         except zstandard.ZstdError as error:
-            _damage(meter, notes, "zstd", _zstd_reason(error))
+            _damage(unpacked, notes, "zstd", _zstd_reason(error))
             return
         if not chunk:
             return
         meter.add(len(chunk))
+        unpacked += len(chunk)
         yield chunk
 
 

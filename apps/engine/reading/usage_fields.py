@@ -1,8 +1,8 @@
 """Token usage as the APIs and SDKs of model providers write it, made into `Counts`.
 
 OpenAI counts cached input inside its input and reasoning inside its output. Anthropic
-counts input read from and written to the cache beside its input, so they are added
-here. Gemini counts thoughts beside its output; they are kept apart and not added.
+and Bedrock count what was read from and written to the cache beside their input, so it
+is added here. Gemini counts thoughts beside its output; they are kept apart.
 Sources: https://platform.openai.com/docs/api-reference/chat/object,
 https://docs.anthropic.com/en/api/messages, https://ai.google.dev/api/generate-content.
 """
@@ -26,12 +26,12 @@ _TOTAL: Final = (
 )  # fmt: skip
 _CACHED: Final = (
     "cache_read_input_tokens", "cache_read_tokens", "cachedInputTokens",
-    "cachedContentTokenCount", "cached_content_token_count",
+    "cacheReadInputTokens", "cachedContentTokenCount", "cached_content_token_count",
     "prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens",
     "input_token_details.cache_read", "inputTokenDetails.cacheReadTokens",
 )  # fmt: skip
 _CACHE_WRITE: Final = (
-    "cache_creation_input_tokens", "cache_write_tokens",
+    "cache_creation_input_tokens", "cache_write_tokens", "cacheWriteInputTokens",
     "prompt_tokens_details.cache_write_tokens",
     "prompt_tokens_details.cache_creation_tokens",
     "input_tokens_details.cache_write_tokens", "input_token_details.cache_creation",
@@ -44,7 +44,10 @@ _REASONING: Final = (
     "output_tokens_details.reasoning_tokens", "output_token_details.reasoning",
     "outputTokenDetails.reasoningTokens", "details.reasoning_tokens",
 )  # fmt: skip
-_BESIDE_INPUT: Final = ("cache_read_input_tokens", "cache_creation_input_tokens")
+_BESIDE_INPUT: Final = (
+    ("input_tokens", ("cache_read_input_tokens", "cache_creation_input_tokens")),
+    ("inputTokens", ("cacheReadInputTokens", "cacheWriteInputTokens")),
+)
 
 
 def usage_counts(usage: Any, source: str = "usage") -> Counts:
@@ -57,9 +60,10 @@ def usage_counts(usage: Any, source: str = "usage") -> Counts:
         return Counts()
     output, key = _first(usage, _OUTPUT)
     given, name = _first(usage, _INPUT)
-    if given is not None and name == "input_tokens":
-        beside = [whole_number(usage.get(one)) or 0 for one in _BESIDE_INPUT]
-        given = min(given + sum(beside), LARGEST)
+    for key_of_input, keys in _BESIDE_INPUT:
+        if given is not None and name == key_of_input:
+            beside = [whole_number(usage.get(one)) or 0 for one in keys]
+            given = min(given + sum(beside), LARGEST)
     return Counts(
         input_total=given,
         input_cached=_first(usage, _CACHED)[0],
