@@ -189,7 +189,7 @@ def test_texts_that_are_stored_once_are_put_back():
 
 
 def test_texts_that_are_not_stored_are_said(monkeypatch):
-    monkeypatch.setattr("apps.engine.reading.inspect_texts.BUDGET", 8)
+    monkeypatch.setattr("apps.engine.reading.inspect_ai.texts.BUDGET", 8)
     begun = event("sample_init", 1, sample={"input": "attachment://lost"})
     trace = read(begun, model(2, 9, input_refs=[[0, 1]]), attachments={"h": "x" * 9},
                  events_data={"messages": ["attachment://h"]})  # fmt: skip

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from apps.engine.format import Item, Source
-from apps.engine.reading.atif_traces import is_trajectory, trace_of_trajectory
+from apps.engine.reading.atif.traces import is_trajectory, trace_of_trajectory
 from apps.engine.reading.json_gate import (
     Record,
     demand_a_trace,

@@ -12,9 +12,9 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from apps.engine.format import Folder, Item, Source
-from apps.engine.reading.claude_folder import groups_of, items_of_group
-from apps.engine.reading.claude_sdk import sdk_kind
-from apps.engine.reading.claude_sessions import Sessions, lines_in
+from apps.engine.reading.claude_code.folder import groups_of, items_of_group
+from apps.engine.reading.claude_code.sdk import sdk_kind
+from apps.engine.reading.claude_code.sessions import Sessions, lines_in
 from apps.engine.reading.json_gate import demand_a_trace, read_each
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.kinds import kind_of

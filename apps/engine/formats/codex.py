@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from apps.engine.format import Item, Note, Source
 from apps.engine.reading.clock import any_time_ns
-from apps.engine.reading.codex_calls import Calls, codex_usage, texts_of
-from apps.engine.reading.codex_outputs import content_of, ending_of
+from apps.engine.reading.codex.calls import Calls, codex_usage, texts_of
+from apps.engine.reading.codex.outputs import content_of, ending_of
 from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,

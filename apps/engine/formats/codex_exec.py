@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from apps.engine.format import Item, Source
-from apps.engine.reading.codex_calls import Calls, codex_usage
+from apps.engine.reading.codex.calls import Calls, codex_usage
 from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,

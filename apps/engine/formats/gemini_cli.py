@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from apps.engine.format import Item, Source
-from apps.engine.reading.gemini_contents import add_contents, contents_in
-from apps.engine.reading.gemini_messages import add_message
+from apps.engine.reading.gemini_cli.contents import add_contents, contents_in
+from apps.engine.reading.gemini_cli.messages import add_message
 from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from apps.engine.format import Folder, Item, Note
-from apps.engine.reading.atif_traces import Trial, is_trajectory, trace_of_trajectory
+from apps.engine.reading.atif.traces import Trial, is_trajectory, trace_of_trajectory
 from apps.engine.reading.group_files import GroupFiles
 from apps.engine.reading.json_gate import Record, demand_a_trace
 from apps.engine.reading.json_peek import first_record

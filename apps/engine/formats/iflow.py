@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from apps.engine.format import Item, Source
-from apps.engine.reading.claude_sessions import Sessions
+from apps.engine.reading.claude_code.sessions import Sessions
 from apps.engine.reading.json_gate import demand_a_trace, read_each
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.kinds import kind_of

@@ -23,7 +23,7 @@ from apps.engine.format import (
 from apps.engine.reading.archive import open_archive
 from apps.engine.reading.bytestream import MAX_UNPACKED_BYTES
 from apps.engine.reading.group_files import GroupFiles, placed
-from apps.engine.reading.inspect_samples import (
+from apps.engine.reading.inspect_ai.samples import (
     Log,
     is_log,
     is_sample,

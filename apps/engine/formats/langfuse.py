@@ -20,7 +20,7 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_words import excerpt
-from apps.engine.reading.langfuse_rows import (
+from apps.engine.reading.langfuse.rows import (
     PARENT_ID,
     STAGES,
     TRACE_ID,

@@ -23,12 +23,12 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_record
 from apps.engine.reading.json_words import excerpt
-from apps.engine.reading.mlflow_spans import (
+from apps.engine.reading.mlflow.spans import (
     is_mlflow_span,
     mlflow_span,
     without_numbers,
 )
-from apps.engine.reading.mlflow_verdicts import labels_of, outcome_of
+from apps.engine.reading.mlflow.verdicts import labels_of, outcome_of
 from apps.engine.reading.platform_rows import mapping, opened, task_in, trial_in
 from apps.engine.reading.rows import cell, header_of, read_rows
 from apps.engine.reading.span_traces import traces_of

@@ -21,7 +21,7 @@ from apps.engine.reading.json_gate import (
     read_each,
 )
 from apps.engine.reading.json_peek import first_record
-from apps.engine.reading.openhands_traces import (
+from apps.engine.reading.openhands.traces import (
     Beside,
     events_of_row,
     is_any_event,

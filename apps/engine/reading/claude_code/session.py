@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Final
 
-from apps.engine.reading.claude_events import (
+from apps.engine.reading.claude_code.events import (
     TOOL_BLOCKS,
     Call,
     Event,
@@ -18,8 +18,8 @@ from apps.engine.reading.claude_events import (
     Said,
     text_of,
 )
-from apps.engine.reading.claude_lines import MAIN, SYNTHETIC, SessionLines
-from apps.engine.reading.claude_result import add_result
+from apps.engine.reading.claude_code.lines import MAIN, SYNTHETIC, SessionLines
+from apps.engine.reading.claude_code.result import add_result
 from apps.engine.reading.finish_reasons import finish_of
 from apps.engine.reading.kinds import kind_of
 from apps.engine.reading.text_limits import IDENTIFIER, NAME, Remarks, clip

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from apps.engine.format import Item, Rejected
-from apps.engine.reading.claude_lines import SessionLines
-from apps.engine.reading.claude_sdk import as_line
-from apps.engine.reading.claude_session import trace_of_session
+from apps.engine.reading.claude_code.lines import SessionLines
+from apps.engine.reading.claude_code.sdk import as_line
+from apps.engine.reading.claude_code.session import trace_of_session
 from apps.engine.reading.json_gate import Record, RefusedRecord
 from apps.engine.reading.json_words import excerpt
 from apps.engine.trace import Trace

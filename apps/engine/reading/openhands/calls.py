@@ -8,7 +8,7 @@ import msgspec
 
 from apps.engine.reading.finish_reasons import finish_of
 from apps.engine.reading.local_times import before_ns, told_ns
-from apps.engine.reading.openhands_usage import Metrics
+from apps.engine.reading.openhands.usage import Metrics
 from apps.engine.reading.text_limits import IDENTIFIER, NAME, Remarks, clip
 from apps.engine.reading.token_counts import usage_of
 from apps.engine.reading.transcript import Draft, Transcript

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from apps.engine.reading.json_values import embedded
 from apps.engine.reading.local_times import told_ns
-from apps.engine.reading.openhands_calls import Calls, Reply
+from apps.engine.reading.openhands.calls import Calls, Reply
 from apps.engine.reading.transcript import Draft, ToolResult
 from apps.engine.trace import StepKind, StepStatus
 

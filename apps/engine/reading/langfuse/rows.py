@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from apps.engine.reading import genai
 from apps.engine.reading.answer_facts import finish_in, reasoning_in
-from apps.engine.reading.langfuse_scores import scores_of
-from apps.engine.reading.langfuse_usage import DETAILS, PROVIDED, state_of, usage_in
+from apps.engine.reading.langfuse.scores import scores_of
+from apps.engine.reading.langfuse.usage import DETAILS, PROVIDED, state_of, usage_in
 from apps.engine.reading.platform_rows import (
     Placed,
     Row,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.engine.reading.claude_lines import SessionLines
+from apps.engine.reading.claude_code.lines import SessionLines
 from apps.engine.reading.kinds import text_in
 from apps.engine.reading.token_counts import usage_of, whole_number
 from apps.engine.reading.transcript import Draft, Transcript

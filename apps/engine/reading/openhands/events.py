@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from apps.engine.reading.local_times import told_ns
-from apps.engine.reading.openhands_calls import Calls, Reply
+from apps.engine.reading.openhands.calls import Calls, Reply
 from apps.engine.reading.text_limits import NAME, clip
 from apps.engine.reading.transcript import Draft, Invoked
 from apps.engine.trace import StepKind, StepStatus, Via

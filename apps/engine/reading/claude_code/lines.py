@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
-from apps.engine.reading.claude_events import (
+from apps.engine.reading.claude_code.events import (
     TOOL_BLOCKS,
     Call,
     Event,

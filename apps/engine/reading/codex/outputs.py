@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from apps.engine.reading.codex_calls import texts_of
+from apps.engine.reading.codex.calls import texts_of
 from apps.engine.reading.token_counts import whole_number
 from apps.engine.trace import StepStatus
 

@@ -8,10 +8,10 @@ import msgspec
 
 from apps.engine.reading.json_gate import RefusedRecord
 from apps.engine.reading.local_times import told_ns
-from apps.engine.reading.openhands_calls import Calls
-from apps.engine.reading.openhands_events import Events, is_event
-from apps.engine.reading.openhands_sdk_events import SdkEvents, is_sdk_event
-from apps.engine.reading.openhands_usage import Metrics
+from apps.engine.reading.openhands.calls import Calls
+from apps.engine.reading.openhands.events import Events, is_event
+from apps.engine.reading.openhands.sdk_events import SdkEvents, is_sdk_event
+from apps.engine.reading.openhands.usage import Metrics
 from apps.engine.reading.rewards import outcome_of_reward
 from apps.engine.reading.text_limits import LABEL, NAME, Remarks, clip
 from apps.engine.reading.transcript import Transcript

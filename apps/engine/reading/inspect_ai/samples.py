@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.engine.reading.inspect_calls import fields
-from apps.engine.reading.inspect_events import SampleEvents
-from apps.engine.reading.inspect_scores import Scorers
-from apps.engine.reading.inspect_texts import Texts
+from apps.engine.reading.inspect_ai.calls import fields
+from apps.engine.reading.inspect_ai.events import SampleEvents
+from apps.engine.reading.inspect_ai.scores import Scorers
+from apps.engine.reading.inspect_ai.texts import Texts
 from apps.engine.reading.json_gate import RefusedRecord
 from apps.engine.reading.local_times import told_ns
 from apps.engine.reading.messages import Conversation, is_message

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.engine.reading.gemini_messages import parts_as_text, response_in
+from apps.engine.reading.gemini_cli.messages import parts_as_text, response_in
 from apps.engine.reading.kinds import text_in
 from apps.engine.reading.transcript import Draft, ToolResult, Transcript
 from apps.engine.trace import ModelCall, StepKind

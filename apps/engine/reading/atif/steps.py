@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.engine.reading.atif_fields import (
+from apps.engine.reading.atif.fields import (
     OpenCall,
     continues,
     counts_in,

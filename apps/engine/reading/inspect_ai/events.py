@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.engine.reading.inspect_calls import (
+from apps.engine.reading.inspect_ai.calls import (
     answer_of,
     call_of_event,
     fields,
     first_choice,
 )
-from apps.engine.reading.inspect_owners import Owners, Scope
-from apps.engine.reading.inspect_texts import Texts
+from apps.engine.reading.inspect_ai.owners import Owners, Scope
+from apps.engine.reading.inspect_ai.texts import Texts
 from apps.engine.reading.local_times import before_ns, told_ns
 from apps.engine.reading.text_limits import IDENTIFIER, NAME, Remarks, clip
 from apps.engine.reading.transcript import UNNAMED_TOOL, Draft, Transcript, with_call

@@ -12,10 +12,10 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from apps.engine.format import Folder, Item, Rejected
-from apps.engine.reading.claude_events import Event, Subagent
-from apps.engine.reading.claude_lines import SessionLines
-from apps.engine.reading.claude_sdk import as_line
-from apps.engine.reading.claude_session import trace_of_session
+from apps.engine.reading.claude_code.events import Event, Subagent
+from apps.engine.reading.claude_code.lines import SessionLines
+from apps.engine.reading.claude_code.sdk import as_line
+from apps.engine.reading.claude_code.session import trace_of_session
 from apps.engine.reading.json_gate import Record, RefusedRecord, records
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_words import excerpt

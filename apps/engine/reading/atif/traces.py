@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from apps.engine.reading.atif_steps import Files, TrajectorySteps
+from apps.engine.reading.atif.steps import Files, TrajectorySteps
 from apps.engine.reading.json_gate import RefusedRecord
 from apps.engine.reading.local_times import told_ns
 from apps.engine.reading.rewards import outcome_of_reward

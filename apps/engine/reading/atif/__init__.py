@@ -1,0 +1,1 @@
+"""ATIF: fields, steps and traces."""

@@ -1,0 +1,1 @@
+"""Claude Code: the lines of a session, its events, its traces."""

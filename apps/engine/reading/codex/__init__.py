@@ -1,0 +1,1 @@
+"""Codex: the items of a session and its usage lines."""

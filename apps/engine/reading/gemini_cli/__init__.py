@@ -1,0 +1,1 @@
+"""Gemini CLI: messages and contents."""

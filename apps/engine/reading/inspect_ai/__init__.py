@@ -1,0 +1,1 @@
+"""Inspect AI: samples, events, owners and scores."""

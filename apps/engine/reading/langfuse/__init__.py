@@ -1,0 +1,1 @@
+"""Langfuse: rows, usage and scores."""

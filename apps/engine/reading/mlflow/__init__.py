@@ -1,0 +1,1 @@
+"""MLflow: spans and verdicts."""

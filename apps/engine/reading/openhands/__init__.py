@@ -1,0 +1,1 @@
+"""OpenHands: events of three generations and their calls."""
