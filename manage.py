@@ -5,10 +5,15 @@ Works with a bare Python: the first call makes the virtual environment and insta
 locked dependencies, then goes on inside of it.
 """
 
+import importlib
 import os
 import sys
 
 from evalsite import bootstrap
+
+# Commands that need neither a database nor a server work without the site's settings,
+# on any machine, and start at once.
+WITHOUT_SETTINGS = frozenset({"describe", "upload"})
 
 
 def main() -> None:
@@ -17,6 +22,9 @@ def main() -> None:
         bootstrap.enter(sys.argv)
     except bootstrap.CannotPrepare as error:
         sys.exit(str(error))
+    if sys.argv[1:2] and sys.argv[1] in WITHOUT_SETTINGS:
+        _run_without_settings(sys.argv[1])
+        return
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
     from django.core.exceptions import (  # noqa: PLC0415 - exists only inside
         ImproperlyConfigured,
@@ -35,6 +43,15 @@ def main() -> None:
     )
 
     execute_from_command_line(sys.argv)
+
+
+def _run_without_settings(name: str) -> None:
+    os.environ.pop("DJANGO_SETTINGS_MODULE", None)
+    command = importlib.import_module(f"evalsite.management.commands.{name}")
+    try:
+        command.Command().run_from_argv(sys.argv)
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":

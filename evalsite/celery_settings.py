@@ -35,6 +35,16 @@ beat_schedule = {
         # A busy worker finds one of these waiting, not an hour's worth.
         "options": {"expires": 5},
     },
+    "assemble-live-traces": {
+        "task": "pipeline.assemble_live_traces",
+        "schedule": 1.0,
+        "options": {"expires": 1},
+    },
+    "forget-live-spans": {
+        "task": "pipeline.forget_live_spans",
+        "schedule": 300.0,
+        "options": {"expires": 300},
+    },
     "release-expired-claims": {
         "task": "pipeline.release_expired_claims",
         "schedule": 30.0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from csp.constants import NONE, SELF
@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from evalsite.embedded import default_data_dir, embedded_urls
 from evalsite.environment import from_environment
+from evalsite.raw_key import raw_keys
 from evalsite.secret_key import lasting_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -35,8 +36,20 @@ class Environment(BaseSettings):
     https: bool = False
     max_upload_bytes: int = Field(default=500_000_000, gt=0)
     max_unpacked_bytes: int = Field(default=2_000_000_000, gt=0)
+    max_structure_bytes: int = Field(default=200_000_000, gt=0)
+    raw_bytes: Literal["kept", "encrypted", "not_kept"] = "kept"
+    raw_key: SecretStr = SecretStr("")
     lease_seconds: int = Field(default=20, ge=1)
     claim_seconds: int = Field(default=600, ge=5)
+    live_settle_seconds: int = Field(default=2, ge=0)
+    live_quiet_seconds: int = Field(default=30, ge=1)
+    live_late_seconds: int = Field(default=86_400, ge=0)
+    live_max_request_bytes: int = Field(default=40_000_000, gt=0)
+    live_max_trace_bytes: int = Field(default=64_000_000, gt=0)
+    live_max_trace_spans: int = Field(default=50_000, gt=0)
+    live_max_waiting_bytes: int = Field(default=1_000_000_000, gt=0)
+    live_max_project_waiting_bytes: int = Field(default=250_000_000, gt=0)
+    live_max_delay_seconds: int = Field(default=300, ge=1)
 
 
 env = from_environment(Environment)
@@ -86,6 +99,7 @@ INSTALLED_APPS = [
     "apps.accounts",
     "apps.traces",
     "apps.screening",
+    "apps.live",
     "apps.review",
     "apps.reports",
     "apps.pipeline",
@@ -179,8 +193,23 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 100
 
 MAX_UPLOAD_BYTES = env.max_upload_bytes
 MAX_UNPACKED_BYTES = env.max_unpacked_bytes
+MAX_STRUCTURE_BYTES = env.max_structure_bytes
+RAW_BYTES: str = env.raw_bytes
+RAW_KEYS: list[bytes] = raw_keys(
+    env.raw_key.get_secret_value(), is_needed=RAW_BYTES == "encrypted"
+)
 LEASE_SECONDS = env.lease_seconds
 CLAIM_SECONDS = env.claim_seconds
+
+LIVE_SETTLE_SECONDS = env.live_settle_seconds
+LIVE_QUIET_SECONDS = env.live_quiet_seconds
+LIVE_LATE_SECONDS = env.live_late_seconds
+LIVE_MAX_REQUEST_BYTES = env.live_max_request_bytes
+LIVE_MAX_TRACE_BYTES = env.live_max_trace_bytes
+LIVE_MAX_TRACE_SPANS = env.live_max_trace_spans
+LIVE_MAX_WAITING_BYTES = env.live_max_waiting_bytes
+LIVE_MAX_PROJECT_WAITING_BYTES = env.live_max_project_waiting_bytes
+LIVE_MAX_DELAY_SECONDS = env.live_max_delay_seconds
 
 REDIS_URL = env.redis_url or _embedded_redis
 
@@ -225,6 +254,8 @@ REST_FRAMEWORK = {
         "rest_framework.parsers.MultiPartParser",
     ],
     "UNAUTHENTICATED_USER": None,
+    # There is one way to answer; `format` in an address names the format of a file.
+    "URL_FORMAT_OVERRIDE": None,
 }
 
 LOGGING = {

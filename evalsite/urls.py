@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from django.urls import include, path
 
+from apps.api import otlp
+
 urlpatterns = [
+    # OpenTelemetry exporters add this path to the address they are given.
+    path("v1/traces", otlp.traces, name="otlp-traces"),
     path("api/v1/", include("apps.api.urls")),
     path("", include("apps.web.urls")),
 ]

@@ -17,10 +17,10 @@ if TYPE_CHECKING:  # rest_framework.views reads this module while it is being lo
 
 
 class HasScope(BasePermission):
-    """Lets a token through whose project is the URL's and whose scopes suffice.
+    """Lets a token through whose scopes suffice, and only to its own project.
 
     Views say `scopes = {"GET": Scope.READ, ...}`; a method that is not named is
-    refused. A project that is not the token's answers 404.
+    refused. A URL that names a project that is not the token's answers 404.
     """
 
     message = "This token may not do that: it lacks the scope."
@@ -30,7 +30,7 @@ class HasScope(BasePermission):
         token = request.auth
         if not isinstance(token, ApiToken):
             raise NotAuthenticated("Send an API token: “Authorization: Bearer …”.")
-        if view.kwargs.get("slug") != token.project.slug:
+        if view.kwargs.get("slug", token.project.slug) != token.project.slug:
             raise Http404
         scopes: dict[str, Scope] = getattr(view, "scopes", {})
         needed = scopes.get("GET" if request.method == "HEAD" else request.method or "")

@@ -1,26 +1,51 @@
-"""URLs of the JSON door; every one names the project of the token."""
+"""URLs of the JSON door. The token says which project is meant.
+
+The same addresses below `projects/<slug>/` are those of the first version; they go on
+working and answer only the tokens of that project.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.contrib.auth.decorators import login_not_required
-from django.urls import include, path
+from django.http import HttpResponseBase
+from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from apps.api import views
 
-project_urls = [
-    path("uploads/", login_not_required(views.Uploads.as_view()), name="api-uploads"),
-    path(
-        "uploads/<int:upload_id>/",
-        login_not_required(views.OneUpload.as_view()),
-        name="api-upload",
-    ),
-    path("signals/", login_not_required(views.Signals.as_view()), name="api-signals"),
-    path("reports/", login_not_required(views.Reports.as_view()), name="api-reports"),
-    path(
-        "reports/<int:report_id>/",
-        login_not_required(views.OneReport.as_view()),
-        name="api-report",
-    ),
-]
 
-urlpatterns = [path("projects/<slug:slug>/", include(project_urls))]
+def _door(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """A view that asks for a token instead of a session."""
+    return login_not_required(view)
+
+
+def _addresses(prefix: str) -> list[URLPattern]:
+    """Every address of the door; a slash at its end may be left out."""
+    return [
+        re_path(
+            r"^uploads/?$", _door(views.Uploads.as_view()), name=f"{prefix}-uploads"
+        ),
+        re_path(
+            r"^uploads/(?P<upload_id>[0-9]{1,18})/?$",
+            _door(views.OneUpload.as_view()),
+            name=f"{prefix}-upload",
+        ),
+        re_path(
+            r"^signals/?$", _door(views.Signals.as_view()), name=f"{prefix}-signals"
+        ),
+        re_path(
+            r"^reports/?$", _door(views.Reports.as_view()), name=f"{prefix}-reports"
+        ),
+        re_path(
+            r"^reports/(?P<report_id>[0-9]{1,18})/?$",
+            _door(views.OneReport.as_view()),
+            name=f"{prefix}-report",
+        ),
+    ]
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    *_addresses("api"),
+    path("projects/<slug:slug>/", include(_addresses("api-project"))),
+]

@@ -1,42 +1,42 @@
-"""The JSON door: upload files, follow them, read signals and reports."""
+"""The JSON door: upload files, follow them, read signals and reports.
+
+Every address works with the token alone, which belongs to one project.
+"""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import re
+from typing import ClassVar
 
-from django.conf import settings
 from django.http import Http404
-from django.urls import reverse
 from django.utils import timezone
-from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.exceptions import NotFound
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from apps.accounts.models import ApiToken, Project
 from apps.accounts.permissions import Scope
-from apps.engine.formats import FORMATS
+from apps.api.documents import receipt_document, signal_document, upload_document
+from apps.api.receiving import WholeBody, files_of, format_of
+from apps.api.refusals import BadRequest, in_a_sentence
 from apps.pipeline.flow import EmptyUpload, submit_upload
 from apps.reports.models import Report
 from apps.reports.queries import document_of, reports_of
 from apps.review.models import Signal
 from apps.review.queries import QueueFilter, after, queue_signals, with_rows
 from apps.traces.models import Upload
-from apps.traces.queries import rejected_of, uploads_of
-from apps.traces.storage import HashedUpload, too_large_sentence, was_too_large
+from apps.traces.queries import uploads_of
+from apps.traces.storage import ReceivedFile
 
 PAGE_SIZE = 100
-
-
-class UploadTooLarge(APIException):
-    """413: the file is over the limit; the detail says which limit and what to do."""
-
-    status_code = 413
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class ProjectView(APIView):
-    """A view of the token's own project."""
+    """A view of the token's own project; every refusal is a sentence."""
 
     scopes: ClassVar[dict[str, Scope]] = {"GET": Scope.READ}
 
@@ -48,120 +48,103 @@ class ProjectView(APIView):
             raise Http404
         return token.project
 
+    def handle_exception(self, exc: Exception) -> Response:
+        """The answer for an exception, with its sentence under the same two names."""
+        if isinstance(exc, Http404):
+            exc = NotFound("There is no such thing in the project of this token.")
+        response = super().handle_exception(exc)
+        response.data = in_a_sentence(response.data)
+        return response
+
 
 def _whole(request: Request, name: str) -> int | None:
     value = request.query_params.get(name, "")
     if not value:
         return None
     if not (value.isascii() and value.isdigit() and len(value) <= 18):
-        raise ValidationError({name: "This is a whole number."})
+        raise BadRequest(f"“{name}” is a whole number.")
     return int(value)
 
 
-def upload_document(upload: Upload) -> dict[str, Any]:
-    """An upload as JSON: its state, its counts, what was rejected."""
-    return {
-        "id": upload.pk,
-        "url": reverse("api-upload", args=[upload.project.slug, upload.pk]),
-        "name": upload.name,
-        "sha256": upload.sha256,
-        "size": upload.size,
-        "state": upload.state,
-        "failure": upload.failure or None,
-        "format": upload.format or None,
-        "reader_version": upload.reader_version,
-        "traces": upload.trace_count,
-        "steps": upload.step_count,
-        "model_calls": upload.model_call_count,
-        "tool_calls": upload.tool_call_count,
-        "usage_known": upload.usage_known,
-        "duplicates": upload.duplicate_count,
-        "rejected": upload.rejected_count,
-        "signals": upload.signal_count,
-        "notes": upload.notes,
-        "created_at": upload.created_at,
-        "finished_at": upload.finished_at,
-    }
+def _hashes(request: Request) -> list[str]:
+    values = [value.lower() for value in request.query_params.getlist("sha256")]
+    if len(values) > PAGE_SIZE:
+        raise BadRequest(f"Ask for at most {PAGE_SIZE} values of “sha256” at once.")
+    if not all(_SHA256.fullmatch(value) for value in values):
+        raise BadRequest("“sha256” is 64 hexadecimal digits.")
+    return values
 
 
 class Uploads(ProjectView):
-    """GET lists uploads, newest first; POST takes one file (multipart `file`)."""
+    """GET lists uploads, newest first; POST takes files (form field `file`, or body)."""
 
     scopes: ClassVar[dict[str, Scope]] = {"GET": Scope.READ, "POST": Scope.UPLOAD}
-    parser_classes = (MultiPartParser,)
+    parser_classes = (MultiPartParser, WholeBody)
 
-    def get(self, request: Request, slug: str) -> Response:  # noqa: ARG002
-        """The uploads; `before` is the id to go on from."""
+    def get(self, request: Request, **_path: str) -> Response:
+        """One page of uploads: `before` is the id to go on from, `sha256` picks some."""
         rows = uploads_of(self.project, before=_whole(request, "before"))
-        rows = rows.select_related("project")[:PAGE_SIZE]
-        return Response({"uploads": [upload_document(row) for row in rows]})
+        hashes = _hashes(request)
+        if hashes:
+            rows = rows.filter(sha256__in=hashes)
+        found = list(rows.select_related("project")[: PAGE_SIZE + 1])
+        shown = found[:PAGE_SIZE]
+        here = request.build_absolute_uri()
+        following = (
+            replace_query_param(here, "before", str(shown[-1].pk))
+            if len(found) > PAGE_SIZE
+            else None
+        )
+        uploads = [upload_document(row, request) for row in shown]
+        return Response({"uploads": uploads, "next": following})
 
-    def post(self, request: Request, slug: str) -> Response:  # noqa: ARG002
-        """Take one file: 202 for a new upload, 200 for bytes that are here already."""
-        file = request.FILES.get("file")
-        if was_too_large(request.META):
-            raise UploadTooLarge(too_large_sentence(settings.MAX_UPLOAD_BYTES))
-        if not isinstance(file, HashedUpload):
-            raise ValidationError({"file": "Send one file in the field “file”."})
-        override = str(request.POST.get("format", ""))
-        if override and override not in {format_.slug for format_ in FORMATS}:
-            raise ValidationError({"format": "This is not a format we know."})
+    def post(self, request: Request, **_path: str) -> Response:
+        """Take files: 201 when one of them is new, 200 for bytes that were here."""
+        # Before the files: a body is not kept for a format that is not known.
+        override = format_of(request)
+        received = files_of(request, self.project)
+        taken = [self._take(file, override) for file in received]
+        status = 201 if any(is_new for _, is_new in taken) else 200
+        documents = [upload_document(upload, request) for upload, _ in taken]
+        if len(documents) > 1:
+            return Response({"uploads": documents}, status=status)
+        [document] = documents
+        headers = {"Location": document["url"]}
+        return Response(document, status=status, headers=headers)
+
+    def _take(self, received: ReceivedFile, override: str) -> tuple[Upload, bool]:
         try:
-            upload, is_new = submit_upload(
+            return submit_upload(
                 project=self.project,
-                received=file.received,
+                received=received,
                 user=None,
                 now=timezone.now(),
                 format_override=override,
             )
         except EmptyUpload as error:
-            raise ValidationError({"file": str(error)}) from error
-        return Response(upload_document(upload), status=202 if is_new else 200)
+            raise BadRequest(str(error)) from error
 
 
 class OneUpload(ProjectView):
-    """One upload with its rejected records."""
+    """The receipt of one upload."""
 
-    def get(self, request: Request, slug: str, upload_id: int) -> Response:  # noqa: ARG002
-        """The upload, or 404."""
-        upload = uploads_of(self.project).filter(pk=upload_id).first()
+    def get(self, request: Request, upload_id: str, **_path: str) -> Response:
+        """What was read, what was not and how usage stands; or 404."""
+        rows = uploads_of(self.project).select_related("project")
+        upload = rows.filter(pk=int(upload_id)).first()
         if upload is None:
             raise Http404
-        rejected = rejected_of(upload).values("place", "reason", "excerpt")
-        return Response({**upload_document(upload), "rejected_records": list(rejected)})
-
-
-def signal_document(signal: Signal) -> dict[str, Any]:
-    """A signal as JSON, with the evidence exactly as it was stored."""
-    return {
-        "id": signal.pk,
-        "check": signal.check_slug,
-        "check_version": signal.check_version,
-        "headline": signal.headline,
-        "state": signal.state,
-        "verdict": signal.verdict or None,
-        "reason": signal.reason or None,
-        "trace": {
-            "id": signal.trace_id,
-            "name": signal.trace.name,
-            "native_id": signal.trace.native_id,
-            "outcome": signal.trace.outcome,
-        },
-        "agent": signal.agent or None,
-        "input_hash": signal.screening.input_hash,
-        "evidence": signal.screening.evidence,
-        "created_at": signal.created_at,
-    }
+        return Response(receipt_document(upload, request))
 
 
 class Signals(ProjectView):
     """The signals of the project, rarest by chance first."""
 
-    def get(self, request: Request, slug: str) -> Response:  # noqa: ARG002
+    def get(self, request: Request, **_path: str) -> Response:
         """One page; `view` is open, decided or all, `after` the id to go on from."""
         view = request.query_params.get("view", "all")
         if view not in {"open", "decided", "all"}:
-            raise ValidationError({"view": "One of: open, decided, all."})
+            raise BadRequest("“view” is one of: open, decided, all.")
         where = QueueFilter(view=view)
         signals = queue_signals(project=self.project, where=where)
         edge = _whole(request, "after")
@@ -177,7 +160,7 @@ class Signals(ProjectView):
 class Reports(ProjectView):
     """The frozen reports of the project."""
 
-    def get(self, request: Request, slug: str) -> Response:  # noqa: ARG002
+    def get(self, request: Request, **_path: str) -> Response:  # noqa: ARG002
         """Id, title, hash and time of each."""
         rows = reports_of(self.project)[:PAGE_SIZE]
         fields = ("id", "title", "sha256", "created_at")
@@ -187,9 +170,9 @@ class Reports(ProjectView):
 class OneReport(ProjectView):
     """One frozen document."""
 
-    def get(self, request: Request, slug: str, report_id: int) -> Response:  # noqa: ARG002
+    def get(self, request: Request, report_id: str, **_path: str) -> Response:  # noqa: ARG002
         """The document as it was frozen, or 404."""
-        report = Report.objects.filter(project=self.project, pk=report_id).first()
+        report = Report.objects.filter(project=self.project, pk=int(report_id)).first()
         if report is None:
             raise Http404
         return Response(document_of(report))

@@ -25,7 +25,7 @@ from apps.accounts.queries import membership
 from apps.reports.models import Report
 from apps.review import queries as review
 from apps.review.models import Signal
-from apps.traces.models import Trace, Upload
+from apps.traces.models import Task, Trace, Upload
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -62,6 +62,10 @@ class Place:
             .select_related("upload", "task")
             .first()
         )
+
+    def task(self, task_id: int) -> Task:
+        """A task of this project, or 404."""
+        return _or_404(Task.objects.filter(project=self.project, pk=task_id).first())
 
     def signal(self, signal_id: int) -> Signal:
         """A signal of this project, or 404."""

@@ -40,6 +40,7 @@ _ITEMS = (
     ("overview", "Overview", "layout-dashboard", ("overview",)),
     ("queue", "Review queue", "inbox", ("queue", "signal")),
     ("traces", "Traces", "route", ("traces", "trace")),
+    ("tasks", "Tasks", "database", ("tasks", "task")),
     ("uploads", "Uploads", "upload", ("uploads", "upload")),
     ("reports", "Reports", "file-text", ("reports", "report")),
     ("project-settings", "Settings", "settings", ("project-settings",)),

@@ -8,7 +8,8 @@ from uuid import uuid4
 from django import forms
 from django.contrib.auth.forms import UsernameField
 
-from apps.accounts.models import User
+from apps.accounts.models import RawBytes, User
+from apps.accounts.operations import PrivacyChoice
 from apps.accounts.permissions import Role, Scope
 from apps.engine.formats import FORMATS
 from apps.review.operations import DecisionInput
@@ -33,6 +34,25 @@ class ReadAgainForm(forms.Form):
     format = forms.ChoiceField(choices=format_choices, required=False)
 
 
+class PlaceForm(forms.Form):
+    """Of which task a trace is, and which trial; an empty task is none."""
+
+    task = forms.CharField(max_length=200, required=False)
+    trial = forms.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
+
+
+class TaskNameForm(forms.Form):
+    """Another name for a task."""
+
+    name = forms.CharField(max_length=200)
+
+
+class JoinForm(forms.Form):
+    """The task that takes over the trials of another one."""
+
+    into = forms.IntegerField(min_value=1, max_value=2**63 - 1, label="Task")
+
+
 class MemberForm(forms.Form):
     """Add a member by user name; a new user gets a one-time sign-in link."""
 
@@ -46,6 +66,26 @@ class RoleForm(forms.Form):
     """Change a member's role, or remove the member with an empty role."""
 
     role = forms.ChoiceField(choices=[("", "Remove"), *Role.choices], required=False)
+
+
+class PrivacyForm(forms.Form):
+    """What is kept of traces; no choice of bytes means what the site does."""
+
+    redact_secrets = forms.BooleanField(required=False)
+    structure_only = forms.BooleanField(required=False)
+    raw_bytes = forms.ChoiceField(
+        choices=[("", "As the site does"), *RawBytes.choices], required=False
+    )
+
+    def choice(self) -> PrivacyChoice:
+        """The choice as the accounts app takes it."""
+        data = self.cleaned_data
+        raw = data["raw_bytes"]
+        return PrivacyChoice(
+            redact_secrets=data["redact_secrets"],
+            structure_only=data["structure_only"],
+            raw_bytes=RawBytes(raw) if raw else None,
+        )
 
 
 class TokenForm(forms.Form):

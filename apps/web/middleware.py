@@ -27,13 +27,15 @@ Answer = Callable[[HttpRequest], HttpResponse]
 # Room for the other fields of the form that carries a file of exactly the limit.
 FORM_OVERHEAD = 64 * 1024
 # The names of the addresses that take files.
-TAKE_FILES = {"uploads", "api-uploads"}
+TAKE_FILES = {"uploads", "api-uploads", "api-project-uploads", "upload-part"}
+# Reads its own body, bounded, and answers in the words of its own protocol.
+READS_ITSELF = "otlp-traces"
 
 
 class RefuseOversizedUploads:
     """Answer 413 before a byte of the body is read when its declared size is too big.
 
-    Only the two addresses that take files, and only with something that may turn out
+    Only the addresses that take files, and only with something that may turn out
     to be a sign-in, get the room of an upload; everything else gets that of a form.
     """
 
@@ -44,7 +46,10 @@ class RefuseOversizedUploads:
         declared = request.META.get("CONTENT_LENGTH") or "0"
         if not (declared.isascii() and declared.isdigit()) or declared == "0":
             return self.get_response(request)
-        with_files = _may_bring_files(request)
+        name = _name_of(request)
+        if name == READS_ITSELF:
+            return self.get_response(request)
+        with_files = name in TAKE_FILES and _may_be_signed_in(request)
         form: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         most = settings.MAX_UPLOAD_BYTES + FORM_OVERHEAD if with_files else form
         if len(declared) <= MOST_DIGITS and int(declared) <= most:
@@ -63,16 +68,18 @@ class RefuseOversizedUploads:
         )
 
 
-def _may_bring_files(request: HttpRequest) -> bool:
-    if not (
+def _may_be_signed_in(request: HttpRequest) -> bool:
+    return (
         settings.SESSION_COOKIE_NAME in request.COOKIES
         or "Authorization" in request.headers
-    ):
-        return False
+    )
+
+
+def _name_of(request: HttpRequest) -> str | None:
     try:
-        return resolve(request.path_info).url_name in TAKE_FILES
+        return resolve(request.path_info).url_name
     except Resolver404:
-        return False
+        return None
 
 
 class SpeakInSentences:

@@ -11,14 +11,18 @@ from apps.web.views import (
     queue,
     reference,
     reports,
+    resumable,
     settings,
     signals,
+    tasks,
     traces,
     uploads,
 )
 
 upload_urls = [
     path("", uploads.uploads, name="uploads"),
+    path("parts/", resumable.parts, name="upload-parts"),
+    path("parts/<str:part_id>/", resumable.part, name="upload-part"),
     path("<int:upload_id>/", uploads.upload, name="upload"),
     path("<int:upload_id>/progress/", uploads.progress, name="upload-progress"),
     path("<int:upload_id>/raw/", uploads.raw, name="upload-raw"),
@@ -30,6 +34,15 @@ trace_urls = [
     path("<int:trace_id>/", traces.trace, name="trace"),
     path("<int:trace_id>/steps/<int:seq>/", traces.step_body, name="step-body"),
     path("<int:trace_id>/download/", traces.download, name="trace-download"),
+    path("<int:trace_id>/task/", tasks.place_trace, name="trace-task"),
+    path("<int:trace_id>/task/undo/", tasks.undo_place, name="trace-task-undo"),
+]
+
+task_urls = [
+    path("", tasks.tasks, name="tasks"),
+    path("<int:task_id>/", tasks.task, name="task"),
+    path("<int:task_id>/rename/", tasks.rename, name="task-rename"),
+    path("<int:task_id>/join/", tasks.join, name="task-join"),
 ]
 
 signal_urls = [
@@ -55,6 +68,7 @@ settings_urls = [
     path("members/", settings.add_member, name="member-add"),
     path("members/<int:user_id>/", settings.change_member, name="member-change"),
     path("members/<int:user_id>/link/", settings.member_link, name="member-link"),
+    path("privacy/", settings.change_privacy, name="privacy-change"),
     path("tokens/", settings.create_token, name="token-create"),
     path("tokens/<int:token_id>/revoke/", settings.revoke_token, name="token-revoke"),
 ]
@@ -63,6 +77,7 @@ project_urls: list[URLPattern | URLResolver] = [
     path("", projects.overview, name="overview"),
     path("uploads/", include(upload_urls)),
     path("traces/", include(trace_urls)),
+    path("tasks/", include(task_urls)),
     path("queue/", queue.queue, name="queue"),
     path("queue/next/", queue.review_next, name="queue-next"),
     path("queue/undo/", queue.undo_last, name="queue-undo"),
@@ -85,4 +100,6 @@ urlpatterns = [
     path("checks/", reference.checks, name="checks"),
     path("checks/<slug:check_slug>/", reference.check, name="check"),
     path("formats/", reference.formats, name="formats"),
+    path("privacy/", reference.privacy, name="privacy"),
+    path("api/", reference.api, name="api"),
 ]

@@ -1,6 +1,10 @@
-// The drop zone: several files, each sent by itself with its progress, then followed
+// The drop zone: files and folders, each sent by itself with its progress, then followed
 // while workers read it. Without this script the form sends the files in one request.
+import { chosen, dropped, packed } from "./folders.js";
+import { Refused, ResumableUpload } from "./resumable.js";
+
 const AT_ONCE = 2;
+const FIRST_PAUSE = 300;
 const LONGEST_PAUSE = 5000;
 const form = document.querySelector("form[data-upload]");
 const list = document.querySelector("[data-upload-list]");
@@ -21,12 +25,15 @@ const STATE_WORDS = {
   reading: ["reading", "blue"],
   done: ["done", "green"],
   failed: ["failed", "red"],
+  stopped: ["stopped", ""],
 };
 
 function show(row, state, sentence, share) {
   const changed = row.dataset.state !== state;
   row.dataset.state = state;
   row.querySelector(".sentence").textContent = sentence;
+  const stop = row.querySelector(".stop");
+  if (stop) stop.hidden = state !== "receiving";
   const bar = row.querySelector("progress");
   if (share == null) bar.removeAttribute("value");
   else bar.value = share;
@@ -42,37 +49,25 @@ function announce(text) {
   if (place) place.textContent = text;
 }
 
-function newRow(file) {
+function newRow(name, size) {
   const row = document.querySelector("#upload-row").content.firstElementChild.cloneNode(true);
-  row.dataset.name = file.name;
-  row.querySelector(".name").textContent = file.name;
-  row.querySelector(".size").textContent = sizeInWords(file.size);
+  row.dataset.name = name;
+  row.querySelector(".name").textContent = name;
+  row.querySelector(".size").textContent = size;
   list.prepend(row);
   return row;
 }
 
-function refusalOf(file) {
+function refusalOf({ size }, what) {
   const most = Number(form.dataset.maxBytes);
-  if (file.size === 0) return "This file is empty: it has 0 bytes. Nothing was sent.";
-  if (most && file.size > most) {
-    return `This file has ${sizeInWords(file.size)}; up to ${sizeInWords(most)} are taken. Nothing was sent.`;
+  if (size === 0) return `This ${what} is empty: it has 0 bytes. Nothing was sent.`;
+  if (most && size > most) {
+    return `This ${what} has ${sizeInWords(size)}; up to ${sizeInWords(most)} are taken. Nothing was sent.`;
   }
   return "";
 }
 
-function answerOf(request) {
-  try {
-    return JSON.parse(request.responseText);
-  } catch {
-    return {};
-  }
-}
-
-function link(row, answer) {
-  if (answer.url) row.querySelector("a.name").href = answer.url;
-}
-
-async function follow(row, url, pause = 700) {
+async function follow(row, url, pause = FIRST_PAUSE) {
   await new Promise((resolve) => setTimeout(resolve, pause));
   let next = Math.min(pause * 1.25, LONGEST_PAUSE);
   try {
@@ -89,61 +84,88 @@ async function follow(row, url, pause = 700) {
   follow(row, url, next);
 }
 
-function onAnswer(row, request) {
-  const answer = answerOf(request);
-  if (request.status < 200 || request.status >= 300) {
-    show(row, "failed", answer.sentence ?? `The server refused this file (${request.status}).`, 0);
-    return;
+async function send({ file, row, format }) {
+  const upload = new ResumableUpload(file, {
+    address: form.dataset.parts,
+    csrf: form.elements.csrfmiddlewaretoken?.value ?? "",
+    format,
+    say: (now) => showSending(row, file, now),
+  });
+  row.querySelector(".stop").addEventListener("click", () => {
+    upload.stop();
+    show(row, "stopped", "Stopped. What was sent of this file is forgotten.", 0);
+  });
+  show(row, "receiving", `Sending ${sizeInWords(file.size)}.`, 0);
+  try {
+    const receipt = await upload.send();
+    if (!receipt) return;
+    row.querySelector("a.name").href = receipt;
+    show(row, "received", "Received; waiting for a worker.", null);
+    follow(row, `${receipt}progress/`, FIRST_PAUSE);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    show(row, "failed", error.message, 0);
   }
-  link(row, answer);
-  const sentence = answer.already_here ? `Already here, same content. ${answer.sentence}` : answer.sentence;
-  show(row, answer.state, sentence, null);
-  if (answer.state === "received" || answer.state === "reading") follow(row, answer.progress_url);
 }
 
-function send({ file, row, format }) {
-  return new Promise((resolve) => {
-    const body = new FormData();
-    body.append("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken?.value ?? "");
-    body.append("format", format);
-    body.append("file", file, file.name);
-    const request = new XMLHttpRequest();
-    request.open("POST", form.action);
-    request.setRequestHeader("Accept", "application/json");
-    request.upload.onprogress = ({ loaded, total }) => {
-      const isWhole = loaded >= total;
-      const words = isWhole ? "Sent; the server is storing it." : `Sent ${sizeInWords(loaded)} of ${sizeInWords(total)}.`;
-      show(row, "receiving", words, isWhole ? null : loaded / total);
-    };
-    request.onload = () => onAnswer(row, request);
-    request.onerror = () => show(row, "failed", "The connection broke before the file was whole. Drop it again.", 0);
-    request.onloadend = resolve;
-    show(row, "receiving", `Sending ${sizeInWords(file.size)}.`, 0);
-    request.send(body);
-  });
+function showSending(row, file, { sent, problem, safe }) {
+  if (row.dataset.state !== "receiving") return;
+  if (problem) {
+    const kept = safe > 0 ? ` ${sizeInWords(safe)} are safe;` : "";
+    row.querySelector(".sentence").textContent = `${problem}${kept} trying again.`;
+    return;
+  }
+  const isWhole = sent >= file.size;
+  const words = isWhole ? "Sent; the server is storing it." : `Sent ${sizeInWords(sent)} of ${sizeInWords(file.size)}.`;
+  show(row, "receiving", words, isWhole ? null : sent / file.size);
 }
 
 async function sendNext() {
   if (sending >= AT_ONCE || waiting.length === 0) return;
   sending += 1;
-  await send(waiting.shift());
-  sending -= 1;
-  sendNext();
-}
-
-function take(files) {
-  const format = form.elements.format?.value ?? "";
-  for (const file of files) {
-    const row = newRow(file);
-    const refusal = refusalOf(file);
-    if (refusal) {
-      show(row, "failed", refusal, 0);
-      continue;
-    }
-    show(row, "queued", "Waits for its turn.", null);
-    waiting.push({ file, row, format });
+  try {
+    await send(waiting.shift());
+  } finally {
+    sending -= 1;
     sendNext();
   }
+}
+
+function take(things) {
+  const format = form.elements.format?.value ?? "";
+  for (const thing of things) {
+    if (thing instanceof File) offer(thing, newRow(thing.name, sizeInWords(thing.size)), format);
+    else takeFolder(thing, format);
+  }
+}
+
+async function takeFolder(folder, format) {
+  const { name, files } = folder;
+  const size = files.reduce((sum, { file }) => sum + file.size, 0);
+  const count = files.length === 1 ? "1 file" : `${files.length} files`;
+  const row = newRow(`${name}/`, `folder of ${count}, ${sizeInWords(size)}`);
+  const refusal = refusalOf({ size }, "folder");
+  if (refusal) {
+    show(row, "failed", refusal, 0);
+    return;
+  }
+  show(row, "queued", "Is being put into one zip.", null);
+  try {
+    offer(await packed(folder), row, format);
+  } catch {
+    show(row, "failed", "A file of this folder cannot be read. Nothing was sent.", 0);
+  }
+}
+
+function offer(file, row, format) {
+  const refusal = refusalOf(file, "file");
+  if (refusal) {
+    show(row, "failed", refusal, 0);
+    return;
+  }
+  show(row, "queued", "Waits for its turn.", null);
+  waiting.push({ file, row, format });
+  sendNext();
 }
 
 function hold(event, isOver) {
@@ -155,19 +177,25 @@ function hold(event, isOver) {
 function start() {
   const input = form.elements.file;
   form.classList.add("live");
-  form.querySelector(".choose")?.addEventListener("click", () => input.click());
+  const folder = form.querySelector("[data-folder]");
+  form.querySelector("[data-choose=files]").addEventListener("click", () => input.click());
+  form.querySelector("[data-choose=folder]").addEventListener("click", () => folder.click());
   input.addEventListener("change", () => {
     take([...input.files]);
     input.value = "";
+  });
+  folder.addEventListener("change", () => {
+    take(chosen(folder.files));
+    folder.value = "";
   });
   // The whole page takes the drop, so that a near miss does not open the file instead.
   document.addEventListener("dragover", (event) => hold(event, true));
   document.addEventListener("dragleave", (event) => {
     if (!event.relatedTarget) form.classList.remove("over");
   });
-  document.addEventListener("drop", (event) => {
+  document.addEventListener("drop", async (event) => {
     hold(event, false);
-    take([...(event.dataTransfer?.files ?? [])]);
+    take(await dropped(event.dataTransfer));
   });
   window.addEventListener("beforeunload", (event) => {
     if (sending > 0) event.preventDefault();

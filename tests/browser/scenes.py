@@ -18,7 +18,12 @@ from apps.accounts.models import Project, User
 from apps.accounts.operations import create_project, create_token, set_role
 from apps.accounts.permissions import Role, Scope
 from apps.engine.checks import CHECKS
+from apps.live.arrival import NO_ID_SENTENCE, Refused, spans_of
+from apps.live.encoding import PROTOBUF, decode
+from apps.live.models import LiveTrace
+from apps.live.operations import note_refusals, receive_spans
 from apps.pipeline.flow import submit_upload
+from apps.pipeline.live import assemble_due
 from apps.pipeline.management.commands.demo import sample_files
 from apps.pipeline.reading import read_upload
 from apps.reports.models import Report
@@ -32,6 +37,7 @@ from apps.traces.models import Task, Trace, Upload
 from apps.traces.operations import claim_upload, create_upload
 from apps.traces.storage import receive
 from tests.formats.archives import zip_of
+from tests.formats.otlp_files import as_protobuf, call, span
 
 HTML = b"<!doctype html><html><body><h1>Sign in</h1></body></html>\n"
 PARTLY = (
@@ -98,6 +104,21 @@ def upload_and_read(project: Project, content: bytes, *, name: str) -> Upload:
         time.sleep(0.05)
         upload.refresh_from_db()
     return upload
+
+
+def _send_live(project: Project) -> None:
+    """A run that came span by span, and a request that was no request."""
+    now = timezone.now()
+    calls = [call(number, 1, 40 + number * 7 % 30) for number in range(2, 7)]
+    request = decode(
+        as_protobuf(span(1, name="night shift", lasts=9), *calls), PROTOBUF
+    )
+    receive_spans(project=project, spans=spans_of(request).spans, now=now)
+    LiveTrace.objects.filter(project=project).update(due_at=now)
+    assemble_due(clock=timezone.now)
+    refused = Refused()
+    refused.add("no_id", NO_ID_SENTENCE, 3)
+    note_refusals(project_id=project.pk, refused=refused, now=now)
 
 
 def _leave_unread(project: Project, *, name: str, is_reading: bool) -> None:
@@ -178,6 +199,7 @@ def furnish(*, owner: User, reviewer: User, shared: Path | None = None) -> Proje
         now=now,
     )
     _upload_files(project, shared)
+    _send_live(project)
     _review_some(project, reviewer, owner)
     freeze(
         project=project,
@@ -211,6 +233,7 @@ def _upload_scenes(project: Project) -> list[Scene]:
         "receipt": uploads.filter(state="done").order_by("-model_call_count").first(),
         "receipt-rejected": uploads.filter(rejected_count__gt=0, state="done").first(),
         "receipt-archive": uploads.filter(format="archive").first(),
+        "receipt-live": uploads.filter(source="live").first(),
         "receipt-failed": uploads.filter(state="failed").first(),
         "receipt-reading": uploads.filter(state="reading").first(),
         "receipt-no-usage": uploads.filter(
@@ -274,6 +297,7 @@ def scenes_of(project: Project) -> list[Scene]:
         Scene("report", of("report", report.pk)),
         Scene("settings", of("project-settings")),
         Scene("checks", reverse("checks")),
+        Scene("privacy", reverse("privacy")),
         Scene("check", reverse("check", args=[CHECKS[0].slug])),
         Scene("formats", reverse("formats")),
         Scene("api", reverse("api")),

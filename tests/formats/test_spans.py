@@ -60,6 +60,17 @@ def test_it_climbs_to_a_graph_span_that_is_no_agent_span():
     assert sequences(only(*spans)) == [("billing graph", (9, 8, 7))]
 
 
+@pytest.mark.parametrize(
+    ("name", "agent_name"), [("billing", "billing"), ("LangGraph", None)]
+)
+def test_a_graph_at_the_root_names_the_agent_unless_it_has_no_name(name, agent_name):
+    spans = [span(1, None, name, lasts=99)]
+    for turn in range(3):
+        spans += [agent(10 + turn, 1, "agent", at=10 + turn),
+                  call(20 + turn, 10 + turn, 9 - turn, at=10 + turn, lasts=0.4)]  # fmt: skip
+    assert sequences(only(*spans)) == [(agent_name, (9, 8, 7))]
+
+
 def test_it_never_joins_steps_of_two_names_under_one_parent():
     spans = [agent(1, None, "graph", lasts=100)]
     for turn in range(6):

@@ -16,10 +16,13 @@ from apps.accounts.permissions import Role, Scope
 from apps.reports.operations import freeze
 from apps.review.models import Signal
 from apps.review.queries import QueueFilter
-from apps.traces.models import Trace
+from apps.traces.models import Task, Trace
+from apps.traces.trials import place_trace
 from tests.factories import decay_trace, make_member, make_project, upload_traces
 
 PUBLIC = {"healthz", "readyz", "sign-in", "sign-in-link"}
+# Tokens, other roles and strangers at this door: tests/live/test_door.py.
+OF_ANOTHER_PROTOCOL = {"otlp-traces"}
 FOR_EVERYONE_SIGNED_IN = {
     "home",
     "sign-out",
@@ -27,8 +30,10 @@ FOR_EVERYONE_SIGNED_IN = {
     "account-password",
     "projects",
     "checks",
+    "privacy",
     "check",
     "formats",
+    "api",
 }
 LEAST_ROLE = {
     "overview": ("get", Role.VIEWER),
@@ -41,6 +46,12 @@ LEAST_ROLE = {
     "trace": ("get", Role.VIEWER),
     "step-body": ("get", Role.VIEWER),
     "trace-download": ("get", Role.VIEWER),
+    "trace-task": ("post", Role.REVIEWER),
+    "trace-task-undo": ("post", Role.REVIEWER),
+    "tasks": ("get", Role.VIEWER),
+    "task": ("get", Role.VIEWER),
+    "task-rename": ("post", Role.REVIEWER),
+    "task-join": ("post", Role.REVIEWER),
     "queue": ("get", Role.VIEWER),
     "queue-next": ("post", Role.REVIEWER),
     "queue-undo": ("post", Role.REVIEWER),
@@ -60,11 +71,22 @@ LEAST_ROLE = {
     "member-add": ("post", Role.OWNER),
     "member-change": ("post", Role.OWNER),
     "member-link": ("post", Role.OWNER),
+    "privacy-change": ("post", Role.MAINTAINER),
     "token-create": ("post", Role.MAINTAINER),
     "token-revoke": ("post", Role.MAINTAINER),
 }
+# The resumable uploads, which have methods of their own: see test_resumable.py.
+BY_PIECES = {"upload-parts", "upload-part"}
 ALSO_POST = {"uploads": Role.MAINTAINER, "reports": Role.REVIEWER}
-API = {"api-uploads", "api-upload", "api-signals", "api-reports", "api-report"}
+API_OF_TOKEN = {
+    "api-uploads",
+    "api-upload",
+    "api-signals",
+    "api-reports",
+    "api-report",
+}
+API_OF_PROJECT = {name.replace("api-", "api-project-", 1) for name in API_OF_TOKEN}
+API = API_OF_TOKEN | API_OF_PROJECT
 
 
 def all_patterns(resolver: URLResolver) -> list[URLPattern]:
@@ -92,10 +114,13 @@ def rooms(project, owner):
         project=project, user=owner, title="Weekly", where=QueueFilter(), now=now
     )
     member = make_member(project, Role.VIEWER, "member")
+    trace = Trace.objects.get()
+    place_trace(trace=trace, task="refund", trial=1)
     return {
         "slug": project.slug,
         "upload_id": upload.pk,
-        "trace_id": Trace.objects.get().pk,
+        "trace_id": trace.pk,
+        "task_id": Task.objects.get().pk,
         "signal_id": Signal.objects.get().pk,
         "report_id": report.pk,
         "token_id": token.pk,
@@ -127,7 +152,8 @@ def signed_in_as(user) -> Client:
 
 
 def test_every_url_is_named_in_a_table_of_this_test():
-    known = PUBLIC | FOR_EVERYONE_SIGNED_IN | set(LEAST_ROLE) | API
+    known = PUBLIC | FOR_EVERYONE_SIGNED_IN | set(LEAST_ROLE) | API | BY_PIECES
+    known |= OF_ANOTHER_PROTOCOL
     assert set(names()) == known
 
 
@@ -246,11 +272,26 @@ class TestTheJsonDoor:
     def test_a_token_that_may_only_upload_reads_nothing(self, rooms, token, name):
         assert self.get(name, rooms, token(Scope.UPLOAD)).status_code == 403
 
-    @pytest.mark.parametrize("name", sorted(API))
+    @pytest.mark.parametrize("name", sorted(API_OF_PROJECT))
     def test_a_token_of_another_project_finds_nothing(self, rooms, token, name):
         elsewhere = make_project(name="Elsewhere")
         args = {**rooms, "slug": elsewhere.slug}
         assert self.get(name, args, token(Scope.READ)).status_code == 404
+
+    @pytest.mark.parametrize("name", sorted(API_OF_TOKEN))
+    def test_a_token_sees_its_own_project_only(self, rooms, owner, name):
+        elsewhere = make_project(owner=owner, name="Elsewhere")
+        _, secret = create_token(
+            project=elsewhere,
+            name="ci",
+            scopes=[Scope.READ],
+            user=owner,
+            now=timezone.now(),
+        )
+        answer = self.get(name, rooms, secret)
+        if answer.status_code != 404:
+            [rows] = [v for v in answer.json().values() if isinstance(v, list)]
+            assert rows == []
 
     @pytest.mark.parametrize("name", sorted(API))
     def test_a_revoked_token_is_dead_at_once(self, rooms, token, project, name):

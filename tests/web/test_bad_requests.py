@@ -33,6 +33,7 @@ QUERIES = [
         ("traces", ["after", "upload", "task"]),
         ("queue", ["after", "upload"]),
         ("reports", ["upload"]),
+        ("tasks", ["from"]),
         ("trace", ["from", "step"]),
         ("signal", ["upload"]),
         ("step-body", ["as"]),
@@ -49,7 +50,9 @@ def test_any_value_of_a_number_in_an_address_is_answered(web, place, page, names
         assert web.get(address).status_code in {200, 404}, address[:200]
 
 
-@pytest.mark.parametrize("page", ["uploads", "traces", "queue", "reports", "overview"])
+@pytest.mark.parametrize(
+    "page", ["uploads", "traces", "tasks", "queue", "reports", "overview"]
+)
 def test_any_filter_in_an_address_is_answered(web, place, page):
     for query in QUERIES:
         answer = web.get(reverse(page, args=[place.slug]) + "?" + query)
@@ -66,6 +69,7 @@ def test_any_id_in_an_address_is_answered(web, place, number):
         f"traces/{number}/",
         f"traces/{number}/download/",
         f"traces/{trace.pk}/steps/{number}/",
+        f"tasks/{number}/",
         f"signals/{number}/",
         f"reports/{number}/",
         f"reports/{number}/report.pdf",
@@ -117,6 +121,7 @@ FORMS = {
     "queue-undo": {"view": "open", "agent": "a"},
     "member-add": {"username": "new", "role": "viewer"},
     "member-change": {"role": "viewer"},
+    "privacy-change": {"redact_secrets": "on", "raw_bytes": "not_kept"},
     "token-create": {"name": "ci", "scopes": "read"},
     "reports": {"title": "Weekly", "view": "all", "agent": "", "upload": ""},
     "projects": {"name": "P", "description": "d"},

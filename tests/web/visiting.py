@@ -10,7 +10,7 @@ from django.urls import reverse
 from apps.pipeline.reading import read_upload
 from apps.reports.models import Report
 from apps.review.models import Signal
-from apps.traces.models import Trace, Upload
+from apps.traces.models import Task, Trace, Upload
 from tests.factories import NOW
 
 
@@ -32,7 +32,7 @@ def addresses(project) -> list[str]:
     slug = project.slug
     found = [
         reverse(name, args=[slug])
-        for name in ("overview", "uploads", "traces", "queue", "reports")
+        for name in ("overview", "uploads", "traces", "tasks", "queue", "reports")
     ]
     for upload in Upload.objects.filter(project=project):
         found += [
@@ -45,6 +45,8 @@ def addresses(project) -> list[str]:
         for seq in range(min(trace.step_count, 7)):
             body = reverse("step-body", args=[slug, trace.pk, seq])
             found += [body, body + "?as=text"]
+    for task in Task.objects.filter(project=project)[:3]:
+        found.append(reverse("task", args=[slug, task.pk]))
     for signal in Signal.objects.filter(project=project)[:3]:
         found.append(reverse("signal", args=[slug, signal.pk]))
     for report in Report.objects.filter(project=project)[:1]:

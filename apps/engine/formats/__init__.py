@@ -164,7 +164,9 @@ def labels() -> dict[str, str]:
 
 def versions() -> dict[str, int]:
     """Return the version of each reader that is here now, by slug."""
-    return {one.slug: one.version for one in (*FORMATS, *FOLDER_FORMATS)}
+    files = {one.slug: one.version for one in FORMATS}
+    folders = {one.slug: one.version for one in FOLDER_FORMATS}
+    return files | folders
 
 
 def read_file(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from apps.engine.format import Item, Source
+from apps.engine.reading.answer_streams import StreamedMessage, is_message_event
 from apps.engine.reading.answers import (
     Answer,
     add_answer,
@@ -24,8 +25,8 @@ from apps.engine.reading.json_gate import (
     read_each,
 )
 from apps.engine.reading.json_peek import first_values
-from apps.engine.reading.recorded import word
-from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, clip
+from apps.engine.reading.recorded import first_text, mapping, word
+from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks
 from apps.engine.reading.token_counts import whole_number
 from apps.engine.reading.transcript import Draft, ToolResult, Transcript
 from apps.engine.trace import StepKind, StepStatus, Trace
@@ -54,7 +55,8 @@ class Anthropic:
     description = (
         "Messages with content parts (tool_use, tool_result, thinking) as a list or as "
         '{"messages": [...]}, one conversation a line or a file, or the answers of the '
-        "Messages API as JSON lines. Transcripts record no token usage; answers do."
+        "Messages API or the events of its stream as JSON lines. Transcripts record no "
+        "token usage; answers do."
     )
 
     def recognises(self, source: Source) -> bool:
@@ -63,7 +65,8 @@ class Anthropic:
         first = values[0] if values else None
         if isinstance(first, list) and first and not _is_transcript(first):
             first = first[0]
-        return is_anthropic_answer(first) or _is_transcript(_messages_in(first))
+        is_alone = is_anthropic_answer(first) or is_message_event(first)
+        return is_alone or _is_transcript(_messages_in(first))
 
     def read(self, source: Source) -> Iterator[Item]:
         """Yield one trace for each transcript, and one for all answers alone."""
@@ -78,6 +81,7 @@ def _items(source: Source) -> Iterator[Item]:
     is_one = isinstance(first, list) and _is_transcript(first)
     taker = _Taker()
     yield from read_each(source, taker, unroll=not is_one)
+    taker.end_stream()
     if taker.answers.transcript.drafts:
         yield taker.answers.trace({}, "answers")
 
@@ -107,6 +111,15 @@ def _has_parts(message: Any) -> bool:
     )
 
 
+def _is_error(value: Any) -> bool:
+    """Whether a value is what the API answers when a request fails."""
+    return (
+        isinstance(value, dict)
+        and value.get("type") == "error"
+        and isinstance(value.get("error"), dict)
+    )
+
+
 def _messages_in(value: Any) -> Any:
     return value.get("messages") if isinstance(value, dict) else value
 
@@ -116,15 +129,15 @@ class _Taker:
 
     def __init__(self) -> None:
         self.answers = _Conversation()
+        self._streamed: StreamedMessage | None = None
 
     def __call__(self, record: Record) -> Iterator[Item]:
         value = record.value
-        if is_anthropic_answer(value):
-            if not self.answers.transcript.drafts:
-                self.answers.remarks.add(_TOGETHER)
-            answer = answer_of(value)
-            if answer is not None:
-                add_answer(self.answers.transcript, answer)
+        if is_message_event(value):
+            self._event(value)
+            return
+        if is_anthropic_answer(value) or _is_error(value):
+            self._alone(value)
             return
         messages = _messages_in(value)
         if not isinstance(messages, list) or not messages:
@@ -136,6 +149,31 @@ class _Taker:
         made.take(messages, facts)
         yield made.trace(facts, f"conversation {record.number}")
 
+    def _event(self, event: dict[str, Any]) -> None:
+        if event["type"] == "message_start":
+            self.end_stream()
+            self._streamed = StreamedMessage(event)
+        elif self._streamed is not None:
+            self._streamed.add(event)
+
+    def end_stream(self) -> None:
+        """Add the message whose events were read last, if there is one."""
+        if self._streamed is not None:
+            self._alone(self._streamed.whole())
+        self._streamed = None
+
+    def _alone(self, value: dict[str, Any]) -> None:
+        """Add an answer, or the error that came for one."""
+        self.answers.is_alone = True
+        if _is_error(value):
+            told = mapping(value["error"])
+            error = Answer(
+                error_type=told.get("type"), error_message=told.get("message")
+            )
+            add_answer(self.answers.transcript, error)
+        else:
+            self.answers.answer(value, {})
+
 
 class _Conversation:
     """One transcript while it is being read."""
@@ -143,6 +181,7 @@ class _Conversation:
     def __init__(self) -> None:
         self.remarks = Remarks()
         self.transcript = Transcript(self.remarks)
+        self.is_alone = False
 
     def take(self, messages: list[Any], facts: dict[str, Any]) -> None:
         """Add all messages; `RefusedRecord` for what is none."""
@@ -156,11 +195,12 @@ class _Conversation:
                     f"$.messages[{index}]",
                 )
             if message["role"] == "assistant":
-                self._answer(message, facts)
+                self.answer(message, facts)
             else:
                 self._user(message)
 
-    def _answer(self, message: dict[str, Any], facts: dict[str, Any]) -> None:
+    def answer(self, message: dict[str, Any], facts: dict[str, Any]) -> None:
+        """Add an answer with the results of tools that ran at the provider."""
         told = answer_of(message) if is_anthropic_answer(message) else None
         answer = told or Answer(finish=message.get("stop_reason"))
         if told is None:
@@ -198,6 +238,8 @@ class _Conversation:
 
     def trace(self, facts: dict[str, Any], name: str) -> Trace:
         """Return the trace; `name` is used where the file gives none."""
+        if self.is_alone:
+            self.remarks.add(_TOGETHER)
         steps, invocations, order = self.transcript.finished()
         metadata = {
             key: item
@@ -207,22 +249,16 @@ class _Conversation:
         own = facts.get("metadata")
         metadata |= own if isinstance(own, dict) else {}
         return Trace(
-            name=self._text(metadata, _NAMES, NAME) or name,
+            name=first_text(metadata, _NAMES, NAME, self.remarks) or name,
             steps=steps,
             invocations=invocations,
-            session=self._text(metadata, _SESSIONS, IDENTIFIER),
+            session=first_text(metadata, _SESSIONS, IDENTIFIER, self.remarks),
             order=order,
-            task=self._text(metadata, ("task", "task_id"), LABEL),
+            task=first_text(metadata, ("task", "task_id"), LABEL, self.remarks),
             trial=whole_number(metadata.get("trial")),
             metadata=metadata,
             notes=self.remarks.sentences(),
         )
-
-    def _text(
-        self, facts: dict[str, Any], keys: tuple[str, ...], limit: int
-    ) -> str | None:
-        texts = (clip(facts.get(key), limit, self.remarks) for key in keys)
-        return next((text for text in texts if text), None)
 
 
 def _result(part: dict[str, Any]) -> ToolResult:

@@ -38,6 +38,16 @@ _STREAM: Final = frozenset({"ModelClientStreamingChunkEvent", "LLMStreamStart"})
 _RUN_ID: Final = re.compile(
     r"_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 )
+_HANDOFF_TOOL: Final = "transfer_to_"
+_SAVED: Final = {
+    "UserMessage": "TextMessage", "SystemMessage": "TextMessage",
+    "AssistantMessage": "AssistantMessage",
+    "FunctionExecutionResultMessage": "ToolCallExecutionEvent",
+}  # fmt: skip
+_CONTEXT: Final = (
+    "The state of one agent holds what its model was told, without usage and without "
+    "the calls that were dropped from its context."
+)
 _NOT_READ: Final = (
     "Lines of the event log about messages sent and delivered, which repeat what the "
     "calls say, were not read."
@@ -52,7 +62,7 @@ class AutoGen:
     version = 1
     description = (
         "AutoGen task results (messages with source and type), saved team states and "
-        "the JSON lines of its event log. Each message with models_usage, or each "
+        "states of agents, and the JSON lines of its event log. Each message with models_usage, or each "
         "LLMCall of the log, is one model call of the agent that is its source."
     )
 
@@ -110,10 +120,13 @@ def _thread_in(value: Any) -> list[Any] | None:
     messages = listed(value.get("messages"))
     if messages and _is_speech(messages[0]):
         return messages
-    for state in mapping(value.get("agent_states")).values():
+    for state in (value, *mapping(value.get("agent_states")).values()):
         thread = listed(mapping(state).get("message_thread"))
         if thread and _is_speech(thread[0]):
             return thread
+    context = listed(mapping(value.get("llm_context")).get("messages"))
+    if context and word(mapping(context[0]).get("type")) in _SAVED:
+        return context
     return [] if value.get("type") == "TeamState" else None
 
 
@@ -138,6 +151,8 @@ class _Taker:
         if not thread:
             raise RefusedRecord("The saved state holds no messages.", "$.agent_states")
         team = _Team()
+        if "llm_context" in mapping(value):
+            team.remarks.add(_CONTEXT)
         for index, message in enumerate(thread):
             if not isinstance(message, dict):
                 raise RefusedRecord("This is not a message.", f"$.messages[{index}]")
@@ -180,22 +195,57 @@ class _Team:
             )
         elif kind == "ThoughtEvent":
             self._thought[source] = message.get("content")
-        elif kind == "ToolCallExecutionEvent":
+        elif (
+            kind == "ToolCallExecutionEvent" or kind == "FunctionExecutionResultMessage"
+        ):
             for result in listed(message.get("content")):
                 self.transcript.give(_result(mapping(result), message))
-        elif message.get("models_usage") is not None:
+        elif kind == "CodeExecutionEvent":
+            self._executed(message, self._agent(source))
+        elif message.get("models_usage") is not None or kind == "AssistantMessage":
             self._call(message, self._agent(source))
+        elif kind == "HandoffMessage" and self._handed_over(message):
+            return
         else:
             self._say(message, source)
 
+    def _executed(self, message: dict[str, Any], invocation: int) -> None:
+        """Add the code that an agent ran as a tool; it failed by its exit code."""
+        result = mapping(message.get("result"))
+        failed = result.get("exit_code") not in {0, None}
+        draft = self.transcript.ask(
+            name="code_executor", call_id=None, arguments=None, by=None
+        )
+        draft.invocation = invocation
+        draft.output = result.get("output")
+        draft.end_ns = any_time_ns(message.get("created_at"))
+        if failed:
+            draft.status = StepStatus.ERROR
+            draft.error_type = f"exit code {result['exit_code']}"
+
+    def _handed_over(self, message: dict[str, Any]) -> bool:
+        """Make the tool call by which an agent handed over the handoff that it is."""
+        for draft in reversed(self.transcript.drafts):
+            if draft.kind is StepKind.MODEL_CALL:
+                return False
+            if str(draft.name).startswith(_HANDOFF_TOOL):
+                draft.kind = StepKind.HANDOFF
+                draft.attributes = {"target": message.get("target")}
+                return True
+        return False
+
     def _call(self, message: dict[str, Any], invocation: int) -> None:
         content = message.get("content")
-        requests = message.get("type") == "ToolCallRequestEvent"
+        requests = isinstance(content, list) and message.get("type") in {
+            "ToolCallRequestEvent",
+            "AssistantMessage",
+        }
         answer = Answer(
             text=None if requests else content,
-            reasoning=self._thought.pop(str(message.get("source")), None),
+            reasoning=self._thought.pop(str(message.get("source")), None)
+            or message.get("thought"),
             asked=_asked(content) if requests else [],
-            counts=usage_counts(message["models_usage"], "models_usage"),
+            counts=usage_counts(message.get("models_usage"), "models_usage"),
             start_ns=any_time_ns(message.get("created_at")),
             role=message.get("type"),
         )
@@ -263,14 +313,22 @@ class _Team:
 
     def _logged_tool(self, event: dict[str, Any]) -> None:
         owner = self._agent(str(event.get("agent_id") or "agent"))
-        draft = self.transcript.ask(
-            name=event.get("tool_name"),
-            call_id=None,
-            arguments=embedded(event.get("arguments")),
-            by=None,
-        )
-        draft.invocation = owner
+        arguments = embedded(event.get("arguments"))
+        draft = self._requested(event.get("tool_name"), arguments)
+        if draft is None:
+            draft = self.transcript.ask(
+                name=event.get("tool_name"), call_id=None, arguments=arguments, by=None
+            )
+            draft.invocation = owner
         draft.output = event.get("result")
+
+    def _requested(self, name: Any, arguments: Any) -> Draft | None:
+        """Return the open tool call that a logged execution carries out."""
+        for draft in self.transcript.drafts:
+            is_open = draft.kind is StepKind.TOOL_CALL and draft.output is None
+            if is_open and draft.name == name and draft.input == arguments:
+                return draft
+        return None
 
     def trace(self, name: str, facts: dict[str, Any]) -> Trace:
         """Return the trace; `name` is used where nothing names it."""

@@ -46,6 +46,13 @@ _NO_CALLS: Final = (
 _NO_CALLS_IN_LOG: Final = (
     "The output log records what tasks began and ended, and no model calls."
 )
+_SURE: Final = frozenset(
+    {"llm_call_completed", "crew_kickoff_started", "method_execution_started"}
+)
+_BEGINS: Final = frozenset({"crew_kickoff_started", "flow_started"})
+_EXECUTIONS: Final = frozenset(
+    {"agent_execution_started", "lite_agent_execution_started"}
+)
 _NO_ZONE: Final = "The times have no zone and were read as UTC."
 
 
@@ -80,14 +87,12 @@ def _items(source: Source) -> Iterator[Item]:
 
 
 def _is_event(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and isinstance(value.get("type"), str)
-        and "emission_sequence" in value
-    ) or (
-        isinstance(value, dict)
-        and word(value.get("type")) in {"llm_call_completed", "crew_kickoff_started"}
-    )
+    """Whether a value is an event; older ones have no sequence but a fingerprint."""
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        return False
+    if "emission_sequence" in value or value["type"] in _SURE:
+        return True
+    return "source_fingerprint" in value and "timestamp" in value
 
 
 def _is_output(value: Any) -> bool:
@@ -116,8 +121,8 @@ class _Taker:
     def __call__(self, record: Record) -> Iterator[Item]:
         value = record.value
         if _is_event(value):
-            if value["type"] == "crew_kickoff_started" and self._crew is not None:
-                yield from self._ended(self._crew, is_new=True)
+            if self._crew is not None and self._crew.ends_before(value):
+                yield from self._ended(self._crew)
             self._crew = self._crew or _Crew()
             self._crew.take(value)
         elif _is_output(value):
@@ -127,10 +132,7 @@ class _Taker:
         else:
             raise RefusedRecord("This is no event and no output of CrewAI.", "$")
 
-    def _ended(self, crew: _Crew, *, is_new: bool) -> Iterator[Item]:
-        """Yield the crew that ended, unless it has not begun yet."""
-        if is_new and not crew.has_begun:
-            return
+    def _ended(self, crew: _Crew) -> Iterator[Item]:
         self._count += 1
         yield crew.trace(self._count)
         self._crew = None
@@ -138,7 +140,7 @@ class _Taker:
     def ends(self) -> Iterator[Item]:
         """Yield what needed the whole file."""
         if self._crew is not None:
-            yield from self._ended(self._crew, is_new=False)
+            yield from self._ended(self._crew)
         if self._entries:
             yield _of_log(self._entries)
 
@@ -152,19 +154,30 @@ class _Crew:
         self._owners: dict[str, int] = {}
         self._started: dict[str, dict[str, Any]] = {}
         self._name: Any = None
-        self._total: dict[str, Any] = {}
-        self.has_begun = False
+        self._totals: list[int | None] = []
+        self._has_begun = False
+        self._in_flow = False
+
+    def ends_before(self, event: dict[str, Any]) -> bool:
+        """Whether this event begins another run: a kickoff or flow of its own.
+
+        A kickoff inside a flow, or inside another crew, is of the same run.
+        """
+        if event["type"] not in _BEGINS:
+            return False
+        is_inner = self._in_flow or word(event.get("parent_event_id")) in self._started
+        return self._has_begun and not is_inner
 
     def take(self, event: dict[str, Any]) -> None:
         """Add one event; those that only repeat others are left out."""
         kind = event["type"]
         if isinstance(event.get("event_id"), str):
             self._started[event["event_id"]] = event
-        if kind == "crew_kickoff_started":
-            self.has_begun, self._name = True, event.get("crew_name")
+        if kind in _BEGINS or kind == "flow_finished":
+            self._frame(event)
         elif kind == "crew_kickoff_completed":
-            self._total = mapping(mapping(event.get("output")).get("token_usage"))
-        elif kind == "agent_execution_started":
+            self._add_total(mapping(event.get("output")).get("token_usage"))
+        elif kind in _EXECUTIONS:
             self._execution(event)
         elif kind in {"llm_call_completed", "llm_call_failed"}:
             self._call(event)
@@ -173,9 +186,22 @@ class _Crew:
         elif kind.endswith(("_failed", "_error")):
             self._failure(event)
 
+    def _frame(self, event: dict[str, Any]) -> None:
+        """Take what begins or ends a run; a flow names it before its crews."""
+        kind = event["type"]
+        if kind != "crew_kickoff_started":
+            self._in_flow = kind == "flow_started"
+        self._has_begun = True
+        self._name = self._name or event.get("flow_name") or event.get("crew_name")
+
     def _execution(self, event: dict[str, Any]) -> None:
-        role = mapping(event.get("agent")).get("role") or event.get("agent_role")
-        self._owners[str(event.get("event_id"))] = self._transcript.invoke(
+        role = (
+            mapping(event.get("agent")).get("role")
+            or mapping(event.get("agent_info")).get("role")
+            or event.get("agent_role")
+        )
+        own_id = word(event.get("event_id")) or f"agent {role}"
+        self._owners[own_id] = self._transcript.invoke(
             Invoked(
                 agent=role,
                 parent=0,
@@ -286,13 +312,16 @@ class _Crew:
             notes=self._remarks.sentences(),
         )
 
+    def _add_total(self, usage: Any) -> None:
+        self._totals.append(usage_counts(usage).output_total)
+
     def _compare_total(self) -> None:
         calls = [one.call for one in self._transcript.drafts]
         outputs = [
             call.usage.output_total for call in calls if isinstance(call, ModelCall)
         ]
         known = [count for count in outputs if count is not None]
-        told = usage_counts(self._total).output_total
+        told = sum(count or 0 for count in self._totals)
         if told and len(known) == len(outputs) and told != sum(known):
             self._remarks.add(_MISMATCH.format(told=told, sum=sum(known)))
 

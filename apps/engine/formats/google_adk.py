@@ -7,8 +7,11 @@ and each trace of it says so.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
+
+import msgspec
 
 from apps.engine.format import Item, Source
 from apps.engine.reading.answers import Answer, Asked, add_answer
@@ -20,16 +23,22 @@ from apps.engine.reading.json_gate import (
     read_each,
 )
 from apps.engine.reading.json_peek import first_values
-from apps.engine.reading.recorded import first_text, listed, mapping, span_of
+from apps.engine.reading.other_answers import gemini_parts
+from apps.engine.reading.recorded import either, first_text, listed, mapping, span_of
 from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, clip
 from apps.engine.reading.transcript import Draft, Invoked, ToolResult, Transcript
 from apps.engine.reading.usage_fields import usage_counts
-from apps.engine.trace import StepKind, StepStatus, Trace, Via
+from apps.engine.trace import Outcome, OutcomeKind, StepKind, StepStatus, Trace, Via
 
 _EXPECTED: Final = (
     "An eval set says what is expected of the agent; nothing in it was run, and it "
     "records no usage."
 )
+# The numbers of ADK's EvalStatus; 3 is "not evaluated".
+_VERDICTS: Final = {
+    "1": OutcomeKind.PASS, "PASSED": OutcomeKind.PASS,
+    "2": OutcomeKind.FAIL, "FAILED": OutcomeKind.FAIL,
+}  # fmt: skip
 _PARTIAL: Final = "Partial events of a stream, which the whole event repeats: {n}."
 
 
@@ -41,8 +50,9 @@ class GoogleADK:
     version = 1
     description = (
         "Sessions and event logs of Google's Agent Development Kit (one model call for "
-        "each event of a model, the author is the agent), its eval sets and its older "
-        "test files. Eval sets hold expectations and no usage."
+        "each event of a model, the author is the agent), results of evaluations with "
+        "their verdict, eval sets and older test files. Eval sets hold expectations "
+        "and no usage."
     )
 
     def recognises(self, source: Source) -> bool:
@@ -55,6 +65,7 @@ class GoogleADK:
             _is_event(first)
             or _events_in(first) is not None
             or _cases_in(first) is not None
+            or _results_in(first) is not None
             or _is_turn(first)
         )
 
@@ -71,17 +82,12 @@ def _items(source: Source) -> Iterator[Item]:
     yield from taker.traces()
 
 
-def _either(value: Any, snake: str, camel: str) -> Any:
-    held = mapping(value)
-    return held.get(snake, held.get(camel))
-
-
 def _is_event(value: Any) -> bool:
     return (
         isinstance(value, dict)
         and isinstance(value.get("author"), str)
         and ("content" in value or "actions" in value)
-        and _either(value, "invocation_id", "invocationId") is not None
+        and either(value, "invocation_id", "invocationId") is not None
     )
 
 
@@ -94,10 +100,16 @@ def _events_in(value: Any) -> list[Any] | None:
 
 
 def _cases_in(value: Any) -> list[Any] | None:
-    if _either(value, "eval_set_id", "evalSetId") is None:
+    if either(value, "eval_set_id", "evalSetId") is None:
         return None
-    cases = _either(value, "eval_cases", "evalCases")
+    cases = either(value, "eval_cases", "evalCases")
     return cases if isinstance(cases, list) else None
+
+
+def _results_in(value: Any) -> list[Any] | None:
+    """Return the results of an evaluation that was run, else `None`."""
+    results = either(value, "eval_case_results", "evalCaseResults")
+    return results if isinstance(results, list) else None
 
 
 def _is_turn(value: Any) -> bool:
@@ -111,21 +123,31 @@ class _Taker:
     def __init__(self) -> None:
         self._events: dict[str, list[dict[str, Any]]] = {}
         self._turns: list[dict[str, Any]] = []
+        self._trials: Counter[str] = Counter()
 
     def __call__(self, record: Record) -> Iterator[Item]:
         value = record.value
         if _is_event(value):
-            session = _either(value, "session_id", "sessionId") or "events"
+            session = either(value, "session_id", "sessionId") or "events"
             self._events.setdefault(str(session), []).append(value)
         elif _is_turn(value):
             self._turns.append(value)
         elif (events := _events_in(value)) is not None:
             yield _session(events, value, f"session {record.number}")
+        elif (results := _results_in(value)) is not None:
+            yield from self._evaluated(results)
         elif (cases := _cases_in(value)) is not None:
             for number, case in enumerate(cases, 1):
                 yield _case(mapping(case), number)
         else:
             raise RefusedRecord("This is no session, event or eval case.", "$")
+
+    def _evaluated(self, results: list[Any]) -> Iterator[Item]:
+        """Yield the run of each result with its verdict; repeats are trials."""
+        for result in results:
+            name = str(either(result, "eval_id", "evalId") or "case")
+            self._trials[name] += 1
+            yield _evaluated(mapping(result), name, self._trials[name])
 
     def traces(self) -> Iterator[Item]:
         """Yield what needed the whole file: loose events and turns."""
@@ -154,9 +176,37 @@ def _case(case: dict[str, Any], number: int) -> Trace:
         made.take_invocation(mapping(invocation))
     if not made.transcript.drafts:
         raise RefusedRecord("The eval case has no conversation.", "$.conversation")
-    name = _either(case, "eval_id", "evalId")
+    name = either(case, "eval_id", "evalId")
     facts = {"eval_id": name} if name else {}
     return made.trace(facts, f"case {number}")
+
+
+def _evaluated(result: dict[str, Any], name: str, trial: int) -> Trace:
+    """Return what was run for an eval case: its session, else its invocations."""
+    made = _Session()
+    session = mapping(either(result, "session_details", "sessionDetails"))
+    for event in listed(session.get("events")):
+        made.take_event(mapping(event))
+    per_turn = either(
+        result, "eval_metric_result_per_invocation", "evalMetricResultPerInvocation"
+    )
+    for turn in listed(per_turn) if not made.transcript.drafts else ():
+        made.take_invocation(
+            mapping(either(turn, "actual_invocation", "actualInvocation"))
+        )
+    status = either(result, "final_eval_status", "finalEvalStatus")
+    trace = made.trace({**session, "eval_id": name}, name)
+    return msgspec.structs.replace(
+        trace,
+        trial=trial,
+        session=trace.session
+        or clip(either(result, "session_id", "sessionId"), IDENTIFIER, made.remarks),
+        outcome=Outcome(
+            kind=_VERDICTS.get(str(status), OutcomeKind.UNKNOWN),
+            label=str(status),
+            source="final_eval_status",
+        ),
+    )
 
 
 class _Session:
@@ -184,12 +234,12 @@ class _Session:
         if author == "user":
             if said:
                 self._say(said, time)
-        elif said or _either(event, "error_code", "errorCode"):
+        elif said or either(event, "error_code", "errorCode"):
             self._answer(event, said, invocation)
 
     def _agent(self, author: str, event: dict[str, Any]) -> int:
         """Return the invocation of an agent within one invocation of the runner."""
-        key = (str(_either(event, "invocation_id", "invocationId")), author)
+        key = (str(either(event, "invocation_id", "invocationId")), author)
         if key not in self._agents:
             if not self._agents:
                 self._agents[key] = 0
@@ -203,30 +253,32 @@ class _Session:
     def _answer(
         self, event: dict[str, Any], parts: list[dict[str, Any]], invocation: int
     ) -> None:
-        error = _either(event, "error_code", "errorCode")
-        answer = _answer_in(parts)
-        answer.finish = _either(event, "finish_reason", "finishReason")
-        answer.model = _either(event, "model_version", "modelVersion")
+        error = either(event, "error_code", "errorCode")
+        answer = gemini_parts(parts)
+        answer.finish = either(event, "finish_reason", "finishReason")
+        answer.model = either(event, "model_version", "modelVersion")
         answer.counts = usage_counts(
-            _either(event, "usage_metadata", "usageMetadata"), "usage_metadata"
+            either(event, "usage_metadata", "usageMetadata"), "usage_metadata"
         )
         answer.start_ns = any_time_ns(event.get("timestamp"))
         if error is not None:
             answer.error_type = str(error)
-            answer.error_message = _either(event, "error_message", "errorMessage")
+            answer.error_message = either(event, "error_message", "errorMessage")
         draft = add_answer(self.transcript, answer, invocation)
         draft.native_id = event.get("id")
 
     def take_invocation(self, invocation: dict[str, Any]) -> None:
         """Add one turn of an eval case: what was said, the tools used, the answer."""
         time = any_time_ns(
-            _either(invocation, "creation_timestamp", "creationTimestamp")
+            either(invocation, "creation_timestamp", "creationTimestamp")
         )
-        self._say(_parts(_either(invocation, "user_content", "userContent")), time)
-        between = _either(invocation, "intermediate_data", "intermediateData")
-        uses = listed(_either(between, "tool_uses", "toolUses"))
-        final = _parts(_either(invocation, "final_response", "finalResponse"))
-        answer = _answer_in(final)
+        self._say(_parts(either(invocation, "user_content", "userContent")), time)
+        between = either(invocation, "intermediate_data", "intermediateData")
+        for held in listed(either(between, "invocation_events", "invocationEvents")):
+            self.take_event({"author": "agent", **mapping(held)})
+        uses = listed(either(between, "tool_uses", "toolUses"))
+        final = _parts(either(invocation, "final_response", "finalResponse"))
+        answer = gemini_parts(final)
         answer.start_ns = time
         answer.asked += [
             Asked(use.get("name"), use.get("id"), use.get("args"))
@@ -234,7 +286,7 @@ class _Session:
             if isinstance(use, dict)
         ]
         add_answer(self.transcript, answer)
-        for held in listed(_either(between, "tool_responses", "toolResponses")):
+        for held in listed(either(between, "tool_responses", "toolResponses")):
             self.transcript.give(_result(mapping(held), time))
 
     def take_turn(self, turn: dict[str, Any]) -> None:
@@ -289,23 +341,7 @@ def _parts(content: Any) -> list[dict[str, Any]]:
 
 
 def _response(part: dict[str, Any]) -> dict[str, Any]:
-    return mapping(_either(part, "function_response", "functionResponse"))
-
-
-def _answer_in(parts: list[dict[str, Any]]) -> Answer:
-    answer = Answer(role="model")
-    texts: dict[bool, list[str]] = {True: [], False: []}
-    for part in parts:
-        call = mapping(_either(part, "function_call", "functionCall"))
-        if call:
-            answer.asked.append(
-                Asked(call.get("name"), call.get("id"), call.get("args"))
-            )
-        elif isinstance(part.get("text"), str):
-            texts[part.get("thought") is True].append(part["text"])
-    answer.text = "\n".join(texts[False]) or None
-    answer.reasoning = "\n".join(texts[True]) or None
-    return answer
+    return mapping(either(part, "function_response", "functionResponse"))
 
 
 def _result(response: dict[str, Any], time: int | None) -> ToolResult:

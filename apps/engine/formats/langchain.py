@@ -22,6 +22,17 @@ from apps.engine.reading.json_gate import (
     read_each,
 )
 from apps.engine.reading.json_peek import first_values
+from apps.engine.reading.langchain_chunks import lengthened, whole
+from apps.engine.reading.langchain_records import (
+    is_listed_snapshot,
+    is_message,
+    is_pair,
+    is_update,
+    messages_in,
+    plain,
+    snapshot_of,
+    thread_of,
+)
 from apps.engine.reading.recorded import listed, mapping, word
 from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, clip
 from apps.engine.reading.token_counts import Counts, whole_number
@@ -29,23 +40,13 @@ from apps.engine.reading.transcript import Draft, Invoked, ToolResult, Transcrip
 from apps.engine.reading.usage_fields import usage_counts
 from apps.engine.trace import StepKind, StepStatus, Trace, Via
 
-_TYPES: Final = {
-    "human": "human", "HumanMessage": "human", "HumanMessageChunk": "human",
-    "ai": "ai", "AIMessage": "ai", "AIMessageChunk": "ai",
-    "tool": "tool", "ToolMessage": "tool", "ToolMessageChunk": "tool",
-    "function": "tool", "FunctionMessage": "tool",
-    "system": "system", "SystemMessage": "system", "developer": "system",
-    "chat": "chat", "ChatMessage": "chat", "remove": "remove",
-    "RemoveMessage": "remove",
-}  # fmt: skip
-_SURE: Final = frozenset({"human", "ai", "AIMessageChunk", "HumanMessage", "AIMessage"})
-_MARKS: Final = ("additional_kwargs", "response_metadata", "tool_call_id", "tool_calls")
 _STATUSES: Final = {"error": StepStatus.ERROR, "success": StepStatus.OK}
 _THINKING: Final = frozenset({"thinking", "reasoning", "redacted_thinking"})
 _READ: Final = frozenset(
     {
         "content", "type", "name", "id", "tool_calls", "invalid_tool_calls",
-        "usage_metadata", "tool_call_id", "status", "example",
+        "usage_metadata", "tool_call_id", "status", "example", "tool_call_chunks",
+        "chunk_position",
     }
 )  # fmt: skip
 
@@ -66,9 +67,11 @@ class LangChain:
         """Whether the file begins with a message, a state or a list of them."""
         values = first_values(source)
         first = values[0] if values else None
+        if isinstance(first, list) and not is_pair(first):
+            first = snapshot_of(first) or (first[0] if first else None)
         if isinstance(first, list):
-            first = first[0] if first else None
-        return _is_message(first) or _messages_in(first) is not None
+            return is_pair(first) or is_listed_snapshot(first)
+        return is_message(first) or messages_in(first) is not None
 
     def read(self, source: Source) -> Iterator[Item]:
         """Yield one trace for each conversation or thread; `UnreadableTrace` without."""
@@ -78,105 +81,80 @@ class LangChain:
 
 
 def _items(source: Source) -> Iterator[Item]:
+    values = first_values(source)
+    first = values[0] if values else None
     taker = _Taker()
-    yield from read_each(source, taker, unroll=True)
+    is_one = is_pair(first) or is_listed_snapshot(first)
+    yield from read_each(source, taker, unroll=not is_one)
     yield from taker.traces()
-
-
-def _plain(value: Any) -> tuple[str, dict[str, Any]] | None:
-    """Return (type, fields) of a message in any spelling, else `None`."""
-    if not isinstance(value, dict):
-        return None
-    if value.get("type") == "constructor" and isinstance(value.get("id"), list):
-        fields, name = mapping(value.get("kwargs")), str(value["id"][-1:])[2:-2]
-    elif isinstance(value.get("data"), dict) and "content" in value["data"]:
-        fields, name = value["data"], str(value.get("type"))
-    else:
-        fields, name = value, str(value.get("type"))
-        if "role" in value and value.get("type") != "chat":
-            return None
-        if name not in _SURE and not any(mark in value for mark in _MARKS):
-            return None
-    kind = _TYPES.get(name)
-    return (kind, fields) if kind and "content" in fields else None
-
-
-def _is_message(value: Any) -> bool:
-    return _plain(value) is not None
-
-
-def _messages_in(value: Any) -> list[Any] | None:
-    """Return the messages of a state or snapshot, else `None`."""
-    if not isinstance(value, dict):
-        return None
-    values = value.get("values", value)
-    for held in mapping(values).values():
-        if isinstance(held, list) and held and _is_message(held[0]):
-            return held
-    is_snapshot = "values" in value and ("next" in value or "config" in value)
-    return [] if is_snapshot and isinstance(values, dict) else None
 
 
 class _Taker:
     """Takes messages and states out of the records, by thread."""
 
     def __init__(self) -> None:
-        self._loose: list[Any] = []
+        self._loose: _Thread | None = None
+        self._states: dict[str, _Thread] = {}
         self._threads: dict[str, list[dict[str, Any]]] = {}
 
     def __call__(self, record: Record) -> Iterator[Item]:
         value = record.value
-        if isinstance(value, list):
-            yield from self._conversation(value, record.number)
-            return
-        if _is_message(value):
-            self._loose.append(value)
-            return
-        messages = _messages_in(value)
+        snapshot = snapshot_of(value)
+        if snapshot is not None:
+            thread = thread_of(snapshot) or ""
+            self._threads.setdefault(thread, []).append(snapshot)
+        elif is_message(value) or is_pair(value) or is_update(value):
+            self._take_loose(value)
+        elif isinstance(value, list):
+            made = _Thread()
+            made.take_all(value)
+            yield made.trace(f"conversation {record.number}")
+        else:
+            self._take_state(value, record.number)
+
+    def _take_loose(self, value: Any) -> None:
+        """Add what stands alone: a message, one with metadata, or an update."""
+        self._loose = self._loose or _Thread(skips_repeats=not is_message(value))
+        if is_message(value):
+            self._loose.take(value)
+        elif is_pair(value):
+            self._loose.take(value[0])
+            self._loose.facts |= value[1]
+        else:
+            for message in messages_in(value) or []:
+                self._loose.take(message)
+
+    def _take_state(self, value: Any, number: int) -> None:
+        """Add a state; one that begins like an earlier one is a later state of it."""
+        messages = messages_in(value)
         if messages is None:
             raise RefusedRecord("This is no LangChain message and no state.", "$")
-        if "values" in value:
-            self._threads.setdefault(_thread_of(value) or "", []).append(value)
-            return
-        yield from self._conversation(messages, record.number)
-
-    def _conversation(self, messages: list[Any], number: int) -> Iterator[Item]:
-        made = _Thread()
-        for index, message in enumerate(messages):
-            if not _is_message(message):
-                raise RefusedRecord("This is no LangChain message.", f"$[{index}]")
-            made.take(message)
-        if not messages:
-            raise RefusedRecord("The conversation has no messages.", "$")
-        yield made.trace(f"conversation {number}")
+        first = plain(messages[0]) if messages else None
+        own_id = first[1].get("id") if first else None
+        key = own_id if isinstance(own_id, str) else f"record {number}"
+        if key not in self._states:
+            self._states[key] = _Thread(skips_repeats=isinstance(own_id, str))
+        self._states[key].take_all(messages)
 
     def traces(self) -> Iterator[Item]:
-        """Yield what needed the whole file: loose messages and threads."""
-        if self._loose:
-            made = _Thread()
-            for message in self._loose:
-                made.take(message)
-            yield made.trace("conversation")
+        """Yield what needed the whole file: states, loose messages and threads."""
+        for number, made in enumerate(self._states.values(), 1):
+            yield made.trace(f"conversation {number}")
+        if self._loose is not None:
+            yield self._loose.trace("conversation")
         for thread, snapshots in self._threads.items():
-            made = _Thread()
+            made = _Thread(skips_repeats=True)
             made.take_history(snapshots)
             yield made.trace(f"thread {thread}" if thread else "thread")
-
-
-def _thread_of(snapshot: dict[str, Any]) -> str | None:
-    for key in ("config", "checkpoint"):
-        held = mapping(snapshot.get(key))
-        thread = mapping(held.get("configurable", held)).get("thread_id")
-        if isinstance(thread, str):
-            return thread
-    thread = mapping(snapshot.get("metadata")).get("thread_id")
-    return thread if isinstance(thread, str) else None
 
 
 class _Thread:
     """One conversation while it is being read."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, skips_repeats: bool = False) -> None:
+        self.facts: dict[str, Any] = {}
+        self._skips_repeats = skips_repeats
+        self._chunked: dict[str, dict[str, Any]] = {}
         self._remarks = Remarks()
         self._transcript = Transcript(self._remarks)
         self._authors: dict[str, list[Draft]] = {}
@@ -189,8 +167,8 @@ class _Thread:
         oldest_first.sort(key=lambda one: any_time_ns(one.get("created_at")) or 0)
         self._snapshots = oldest_first
         for snapshot in self._snapshots:
-            for message in _messages_in(snapshot) or []:
-                if _is_message(message):
+            for message in messages_in(snapshot) or []:
+                if is_message(message):
                     self.take(message)
         for snapshot in self._snapshots:
             for task in listed(snapshot.get("tasks")):
@@ -209,17 +187,46 @@ class _Thread:
                 )
             )
 
+    def take_all(self, messages: list[Any]) -> None:
+        """Add all messages; `RefusedRecord` for what is none."""
+        if not messages:
+            raise RefusedRecord("The conversation has no messages.", "$")
+        for index, message in enumerate(messages):
+            if not is_message(message):
+                raise RefusedRecord("This is no LangChain message.", f"$[{index}]")
+            self.take(message)
+
     def take(self, message: Any) -> None:
         """Add one message, unless one with its id was added before."""
-        plain = _plain(message)
-        if plain is None:
+        found = plain(message)
+        if found is None:
             return
-        kind, fields = plain
+        kind, fields = found
         own_id = fields.get("id")
+        if kind == "chunk":
+            self._chunk(str(own_id), fields)
+            return
+        self._end_chunks()
         mark = own_id if isinstance(own_id, str) else json.dumps(fields, sort_keys=True)
-        if self._snapshots and mark in self._seen:
+        if self._skips_repeats and mark in self._seen:
             return
         self._seen.add(mark)
+        self._add(kind, fields)
+
+    def _chunk(self, own_id: str, fields: dict[str, Any]) -> None:
+        if self._skips_repeats and own_id in self._seen:
+            return
+        before = self._chunked.get(own_id, {})
+        self._chunked[own_id] = lengthened(before, fields)
+
+    def _end_chunks(self) -> None:
+        """Add the answers whose chunks were read."""
+        for own_id, fields in self._chunked.items():
+            self._seen.add(own_id)
+            self._answer(whole(fields))
+        self._chunked = {}
+
+    def _add(self, kind: str, fields: dict[str, Any]) -> None:
         if kind == "ai":
             self._answer(fields)
         elif kind == "tool":
@@ -281,6 +288,7 @@ class _Thread:
 
     def trace(self, name: str) -> Trace:
         """Return the trace; `name` is used where nothing names it."""
+        self._end_chunks()
         remarks, transcript = self._remarks, self._transcript
         names = list(self._authors)
         if len(names) == 1:
@@ -293,12 +301,12 @@ class _Thread:
         facts = self._facts()
         times = [any_time_ns(one.get("created_at")) for one in self._snapshots]
         known = [time for time in times if time is not None]
-        thread = _thread_of(self._snapshots[-1]) if self._snapshots else None
+        last = self._snapshots[-1] if self._snapshots else {"metadata": self.facts}
         return Trace(
             name=clip(name, NAME, remarks) or "conversation",
             steps=steps,
             invocations=invocations,
-            session=clip(thread, IDENTIFIER, remarks),
+            session=clip(thread_of(last), IDENTIFIER, remarks),
             start_ns=min(known, default=None),
             end_ns=max(known, default=None),
             order=order,
@@ -309,7 +317,7 @@ class _Thread:
         )
 
     def _facts(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        found = dict(self.facts)
         for snapshot in self._snapshots:
             found |= mapping(snapshot.get("metadata"))
         return {key: item for key, item in found.items() if key != "writes"}

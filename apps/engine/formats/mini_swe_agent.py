@@ -1,7 +1,7 @@
 """Reader of mini-swe-agent trajectories (.traj.json).
 
 Chat messages, each answer with the raw completion in `extra`, from which its usage,
-model and actions are read. Files of older versions are plain chat messages and are
+model and actions are read; with the Responses API the answers are the responses. Files of older versions are plain chat messages and are
 read as such.
 """
 
@@ -22,11 +22,11 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_record
 from apps.engine.reading.messages import Conversation, is_message
-from apps.engine.reading.recorded import first_text, listed, mapping, span_of
+from apps.engine.reading.recorded import first_text, listed, mapping, span_of, word
 from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, clip
 from apps.engine.reading.token_counts import usage_of, whole_number
-from apps.engine.reading.transcript import Draft, with_call
-from apps.engine.trace import StepKind, Trace
+from apps.engine.reading.transcript import Draft, ToolResult, with_call
+from apps.engine.trace import StepKind, StepStatus, Trace
 
 _FORMAT: Final = "mini-swe-agent"
 _CALLS: Final = (
@@ -104,6 +104,14 @@ def _take(
     extra = mapping(message.get("extra"))
     time = any_time_ns(extra.get("timestamp", message.get("timestamp")))
     refused = answer_of(extra.get("response"))
+    answer = answer_of(message)
+    if answer is not None and message.get("object") == "response":
+        answer.start_ns = time
+        add_answer(conversation.transcript, answer)
+        return
+    if word(message.get("type")).endswith("_call_output"):
+        conversation.transcript.give(_observed(message, extra, time))
+        return
     if refused is not None and message.get("role") != "assistant":
         # An answer in a wrong format stands only beside the words that refuse it.
         remarks.add(_REFUSED)
@@ -125,6 +133,21 @@ def _take(
         draft.end_ns = time
     else:
         draft.start_ns = time
+
+
+def _observed(
+    item: dict[str, Any], extra: dict[str, Any], time: int | None
+) -> ToolResult:
+    """Return what an action gave back where the Responses API is used."""
+    error = extra.get("exception_info")
+    return ToolResult(
+        output=item.get("output"),
+        call_id=item.get("call_id"),
+        status=StepStatus.ERROR if error else StepStatus.UNSET,
+        error_message=error or None,
+        end_ns=time,
+        native_kind=item["type"],
+    )
 
 
 def _complete(

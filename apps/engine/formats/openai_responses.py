@@ -26,7 +26,7 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_values import embedded
-from apps.engine.reading.recorded import word
+from apps.engine.reading.recorded import mapping, word
 from apps.engine.reading.text_limits import Remarks
 from apps.engine.reading.transcript import Draft, ToolResult, Transcript
 from apps.engine.trace import StepKind, StepStatus, Trace
@@ -40,7 +40,7 @@ _CALLS: Final = frozenset(
         "function_call", "custom_tool_call", "web_search_call", "file_search_call",
         "computer_call", "code_interpreter_call", "image_generation_call",
         "local_shell_call", "shell_call", "apply_patch_call", "mcp_call",
-        "mcp_list_tools", "mcp_approval_request",
+        "tool_search_call",
     }
 )  # fmt: skip
 _OWN_PARTS: Final = frozenset({"input_text", "output_text", "input_image", "refusal"})
@@ -51,6 +51,10 @@ _TOGETHER: Final = (
     "The responses do not say which conversation they belong to, so they are one trace "
     "in the order of the file."
 )
+_WRITTEN: Final = frozenset({"reasoning", "message", ""})
+_OUTPUTS: Final = ("output", "outputs", "results", "result", "tools")
+_NOT_READ: Final = "Items of kinds that are not read: {n}."
+_REVERSED: Final = "The items were listed newest first and were read from the last one."
 _STREAM: Final = "Stream events other than the last of a response, not read: {n}."
 
 
@@ -156,6 +160,7 @@ class _Conversation:
         self.remarks = Remarks()
         self.transcript = Transcript(self.remarks)
         self._open: Answer | None = None
+        self._built_in: list[dict[str, Any]] = []
 
     def take(self, item: dict[str, Any]) -> None:
         """Add one item: what the model wrote is gathered until it did not write."""
@@ -166,14 +171,17 @@ class _Conversation:
         elif kind in {"message", ""} and item.get("role") != "assistant":
             self.close()
             self._say(item)
-        else:
+        elif kind in _WRITTEN or kind in _CALLS or kind.endswith("_call"):
             self._gather(item)
+        else:
+            self.remarks.add(_NOT_READ)
 
     def close(self) -> None:
         """End the model call that is open."""
         if self._open is not None:
             add_answer(self.transcript, self._open)
-        self._open = None
+            give_built_in(self.transcript, self._built_in)
+        self._open, self._built_in = None, []
 
     def _gather(self, item: dict[str, Any]) -> None:
         begins = item.get("type") == "reasoning"
@@ -183,13 +191,7 @@ class _Conversation:
         if self._open is None:
             self._open = Answer()
         take_output_item(self._open, item)
-        if item.get("output") is not None and self._open.asked:
-            # A tool of the provider holds its result in the call itself.
-            done = self._open
-            self.close()
-            self.transcript.give(
-                ToolResult(output=item["output"], call_id=done.asked[-1].call_id)
-            )
+        self._built_in.append(item)
 
     def _say(self, item: dict[str, Any]) -> None:
         role = item.get("role")
@@ -311,21 +313,51 @@ def _take_response(made: _Conversation, response: dict[str, Any]) -> None:
                 made.transcript.give(_result(item))
     draft = add_answer(made.transcript, answer)
     draft.input = given
-    built_in = [
-        item for item in response["output"]
-        if isinstance(item, dict) and item.get("output") is not None
-        and word(item.get("type")) in _CALLS
-    ]  # fmt: skip
-    for item in built_in:
-        made.transcript.give(
-            ToolResult(
-                output=item["output"], call_id=item.get("call_id") or item.get("id")
-            )
+    give_built_in(made.transcript, response["output"])
+
+
+def give_built_in(transcript: Transcript, items: list[Any]) -> None:
+    """Join the results of tools that ran at the provider, within the answer."""
+    for item in items:
+        held = mapping(item)
+        if word(held.get("type")) not in _CALLS:
+            continue
+        output = next(
+            (held[key] for key in _OUTPUTS if held.get(key) is not None), None
         )
+        error = held.get("error")
+        failed = word(held.get("status")) == "failed" or bool(error)
+        if output is not None or failed:
+            transcript.give(
+                ToolResult(
+                    output=output,
+                    call_id=held.get("call_id") or held.get("id"),
+                    status=StepStatus.ERROR if failed else StepStatus.UNSET,
+                    error_message=error if isinstance(error, str) else None,
+                )
+            )
 
 
 def _take_all(made: _Conversation, items: list[Any], path: str) -> None:
     for index, item in enumerate(items):
         if not isinstance(item, dict):
             raise RefusedRecord("This is not an item.", f"{path}[{index}]")
+    is_reversed = _is_newest_first(items)
+    if is_reversed:
+        made.remarks.add(_REVERSED)
+    for item in reversed(items) if is_reversed else items:
         made.take(item)
+
+
+def _is_newest_first(items: list[dict[str, Any]]) -> bool:
+    """Whether a result stands before its call, as the API lists items by default."""
+    results: set[str] = set()
+    for item in items:
+        kind, call_id = word(item.get("type")), item.get("call_id")
+        if not isinstance(call_id, str):
+            continue
+        if kind in _RESULT_KINDS:
+            results.add(call_id)
+        elif call_id in results:
+            return True
+    return False

@@ -104,10 +104,11 @@ def _is_message(value: Any) -> bool:
 
 
 def _history_in(value: Any) -> list[Any] | None:
-    for key in _HOLDERS:
-        held = mapping(value).get(key)
-        if isinstance(held, list) and held:
-            return held
+    for holder in (mapping(value), mapping(mapping(value).get("_state"))):
+        for key in _HOLDERS:
+            held = holder.get(key)
+            if isinstance(held, list) and held:
+                return held
     return None
 
 
@@ -207,7 +208,7 @@ class _History:
                     Asked(
                         part.get("tool_name"),
                         part.get("tool_call_id"),
-                        embedded(part.get("args")),
+                        _arguments(part.get("args")),
                     )
                 )
             elif kind == "builtin-tool-return":
@@ -239,6 +240,15 @@ class _History:
             metadata=metadata,
             notes=remarks.sentences(),
         )
+
+
+def _arguments(args: Any) -> Any:
+    """Return the arguments of a call; the first versions named their encoding."""
+    held = mapping(args)
+    for key in ("args_json", "args_dict"):
+        if held.keys() == {key}:
+            return embedded(held[key])
+    return embedded(args)
 
 
 def _returned(part: dict[str, Any], time: int | None) -> ToolResult:

@@ -33,7 +33,7 @@ from apps.engine.reading.request_messages import (
 )
 from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, clip
 from apps.engine.reading.transcript import Draft, Invoked, Transcript, with_call
-from apps.engine.trace import StepStatus, Trace, Via
+from apps.engine.trace import Trace, Via
 
 _KEPT_BESIDE: Final = frozenset(
     {
@@ -42,6 +42,7 @@ _KEPT_BESIDE: Final = frozenset(
         "fncall_messages", "fncall_response", "result", "contents",
     }
 )  # fmt: skip
+_LOOSE: Final = "file"
 _TOGETHER: Final = (
     "Nothing in the records says which calls belong together, so they are one trace in "
     "the order of the file."
@@ -116,7 +117,9 @@ class _Log:
     def _add(self, value: dict[str, Any], answer: Answer, number: int) -> None:
         messages = records.messages_in(value)
         key = self._key(value, messages, number)
-        self.groups.setdefault(key, _Group()).add(value, answer, messages)
+        group = self.groups.setdefault(key, _Group())
+        group.is_loose = key == _LOOSE
+        group.add(value, answer, messages)
         for one in answer.asked:
             if one.call_id:
                 self._said[f"call {one.call_id}"] = key
@@ -135,7 +138,7 @@ class _Log:
         trace = records.named(value, records.TRACES)
         if trace is not None:
             return f"trace {trace}"
-        return f"record {number}" if messages else "file"
+        return f"record {number}" if messages else _LOOSE
 
 
 class _Group:
@@ -146,6 +149,8 @@ class _Group:
         self._transcript = Transcript(self._remarks)
         self._new = NewMessages(self._transcript)
         self._first: dict[str, Any] | None = None
+        self._failed: tuple[str, int] | None = None
+        self.is_loose = False
         self._agents: dict[str, int] = {}
         self._beginnings: dict[str, list[Draft]] = {}
 
@@ -155,8 +160,6 @@ class _Group:
             self._first = value
             if "custom_id" in value:
                 self._remarks.add(_APART)
-            elif not messages:
-                self._remarks.add(_TOGETHER)
         invocation = self._agent(value)
         self._new.take(messages, invocation)
         error = records.error_in(value)
@@ -167,14 +170,17 @@ class _Group:
         answer.start_ns = answer.start_ns if start is None else start
         if "custom_id" in value:
             answer.conversation = value["custom_id"]
+        number = len(self._transcript.drafts)
         draft = add_answer(self._transcript, answer, invocation)
+        sent = mark_of(messages)
+        if self._failed is not None and self._failed[0] == sent and messages:
+            with_call(draft, retry_of=self._failed[1])
+        self._failed = None if error is None else (sent, number)
         self._complete(draft, value, messages)
         draft.end_ns = end
         if draft.call is not None and answer.model is None:
             model = records.named(value, ("model", "request_model", "ai_model"))
             with_call(draft, model=clip(model, NAME, self._remarks))
-        if error is not None:
-            draft.status = StepStatus.ERROR
 
     def _complete(
         self, draft: Draft, value: dict[str, Any], messages: list[Any]
@@ -214,6 +220,8 @@ class _Group:
         remarks, first = self._remarks, self._first or {}
         if "custom_id" not in first:
             self._tell_agents_apart()
+            if self.is_loose and len(self._transcript.drafts) > 1:
+                self._remarks.add(_TOGETHER)
         session = clip(records.named(first, records.SESSIONS), IDENTIFIER, remarks)
         steps, invocations, order = self._transcript.finished()
         start, end = span_of(steps)

@@ -7,6 +7,7 @@ writes zeros there: then it is missing.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -43,6 +44,9 @@ _TOTAL: Final = (
     "Usage is recorded only as a total: {sent} tokens sent and {received} received in "
     "{calls} calls."
 )
+_ATTEMPTS: Final = (
+    "Attempts in the file, of which the one that was chosen is read: {n}."
+)
 _CALLS: Final = (
     "The file's own total is {told} calls; the trajectory has {found} (attempts that "
     "were thrown away may be among them)."
@@ -62,7 +66,9 @@ class SWEAgent:
 
     def recognises(self, source: Source) -> bool:
         """Whether the file is an object with a trajectory or a SWE-agent history."""
-        return _is_run(first_record(source))
+        first = first_record(source)
+        attempts = listed(mapping(first).get("attempts"))
+        return _is_run(first) or bool(attempts and _is_run(attempts[0]))
 
     def read(self, source: Source) -> Iterator[Item]:
         """Yield one trace for each run; `UnreadableTrace` without any."""
@@ -87,11 +93,22 @@ def _is_run(value: Any) -> bool:
 
 def _traces(record: Record) -> Iterator[Item]:
     value = record.value
+    attempts = [one for one in listed(mapping(value).get("attempts")) if _is_run(one)]
+    if attempts and not _is_run(value):
+        for number, one in enumerate(attempts, 1):
+            yield _trace(one, f"attempt {number}", Remarks())
+        return
     if not _is_run(value):
         raise RefusedRecord(
             "This is no SWE-agent run: it has no trajectory and no history.", "$"
         )
     remarks = Remarks()
+    if len(attempts) > 1:
+        remarks.add(_ATTEMPTS, len(attempts))
+    yield _trace(value, f"run {record.number}", remarks)
+
+
+def _trace(value: dict[str, Any], name: str, remarks: Remarks) -> Trace:
     steps, invocations = (
         _from_trajectory(value, remarks)
         if listed(value.get("trajectory"))
@@ -101,9 +118,8 @@ def _traces(record: Record) -> Iterator[Item]:
     steps = _with_total(steps, mapping(info.get("model_stats")), remarks)
     facts = {key: item for key, item in info.items() if key != "submission"}
     named = value | {"instance_id": value.get("instance_id") or info.get("instance_id")}
-    yield Trace(
-        name=first_text(named, ("instance_id", "name"), NAME, remarks)
-        or f"run {record.number}",
+    return Trace(
+        name=first_text(named, ("instance_id", "name"), NAME, remarks) or name,
         steps=steps,
         invocations=invocations,
         order=OrderSource.FILE,
@@ -144,18 +160,21 @@ def _from_trajectory(
     return steps, invocations
 
 
-def _requests(history: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def _requests(history: list[dict[str, Any]]) -> dict[str, deque[dict[str, Any]]]:
     """Return the tool calls of the history by the action that they stand for."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, deque[dict[str, Any]]] = {}
     for message in history:
         calls = listed(message.get("tool_calls"))
         if calls and isinstance(message.get("action"), str):
-            found.setdefault(message["action"], mapping(calls[0]))
+            asked = found.setdefault(message["action"], deque())
+            asked.append(mapping(calls[0]))
     return found
 
 
 def _add_step(
-    transcript: Transcript, step: dict[str, Any], requests: dict[str, dict[str, Any]]
+    transcript: Transcript,
+    step: dict[str, Any],
+    requests: dict[str, deque[dict[str, Any]]],
 ) -> None:
     answer = Answer(
         text=step.get("response"), reasoning=step.get("thought"), role="step"
@@ -169,7 +188,8 @@ def _add_step(
         if step.get("observation"):
             transcript.give(ToolResult(output=step["observation"], call_id="no action"))
         return
-    call = mapping(requests.get(action))
+    waiting = requests.get(action)
+    call = waiting.popleft() if waiting else {}
     asked = transcript.ask(
         name=mapping(call.get("function")).get("name") or _command(action),
         call_id=call.get("id"),

@@ -26,12 +26,15 @@ from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, cl
 from apps.engine.reading.token_counts import whole_number
 from apps.engine.reading.transcript import Draft, ToolResult, Transcript, with_call
 from apps.engine.reading.usage_fields import usage_counts
+from apps.engine.reading.vercel_stream import StreamedSteps, begins_stream
 from apps.engine.trace import ModelCall, StepKind, StepStatus, Trace
 
 _SESSIONS: Final = ("sessionId", "session_id", "chatId", "threadId", "conversationId")
 _RESULTS: Final = frozenset({"tool-result", "tool-error"})
 _TOOL_PARTS: Final = frozenset({"tool-call", *_RESULTS})
-_UI_DONE: Final = frozenset({"output-available", "result", "output-error"})
+_UI_DONE: Final = frozenset(
+    {"output-available", "result", "output-error", "output-denied"}
+)
 _MISMATCH: Final = (
     "The file's own total of {told} output tokens is not the sum of its steps, which is "
     "{sum}."
@@ -46,7 +49,7 @@ class VercelAI:
     version = 1
     description = (
         "Results of generateText and streamText with their steps (one model call each, "
-        "with usage), and UI or model messages with parts, which record no usage. "
+        "with usage), the parts of their streams, and UI or model messages with parts, which record no usage. "
         "Telemetry of the SDK is read as OpenTelemetry."
     )
 
@@ -55,30 +58,56 @@ class VercelAI:
         values = first_values(source)
         first = values[0] if values else None
         if isinstance(first, list):
-            return _are_messages(first) or bool(
-                first and (_steps_of(first[0]) or _are_messages(_messages_in(first[0])))
+            one = first[0] if first else None
+            return (
+                _are_messages(first)
+                or bool(_steps_of(one))
+                or _is_step(one)
+                or (isinstance(one, dict) and _are_messages(_messages_in(one)))
+                or begins_stream(first[:3])
             )
-        return bool(_steps_of(first)) or _are_messages(_messages_in(first))
+        is_alone = bool(_steps_of(first)) or _is_step(first)
+        return is_alone or _are_messages(_messages_in(first)) or begins_stream(values)
 
     def read(self, source: Source) -> Iterator[Item]:
         """Yield one trace for each result or conversation; `UnreadableTrace` without."""
-        values = first_values(source)
-        first = values[0] if values else None
-        is_one = isinstance(first, list) and _are_messages(first)
         return demand_a_trace(
-            read_each(source, _traces, unroll=not is_one),
+            _items(source),
             nothing="The file holds no result and no messages of the AI SDK.",
         )
 
 
+def _items(source: Source) -> Iterator[Item]:
+    values = first_values(source)
+    first = values[0] if values else None
+    is_one = isinstance(first, list) and _are_messages(first)
+    taker = _Taker()
+    yield from read_each(source, taker, unroll=not is_one)
+    yield from taker.ends()
+
+
+def _is_step(value: Any) -> bool:
+    """Whether a value is a step: what a model said, with why it stopped and usage."""
+    held = mapping(value)
+    return (
+        "finishReason" in held
+        and isinstance(held.get("usage"), dict)
+        and (isinstance(held.get("content"), list) or "stepType" in held)
+    )
+
+
 def _steps_of(value: Any) -> list[dict[str, Any]]:
-    """Return the steps of a result; a result without a list of them is its own step."""
-    if not isinstance(value, dict) or "finishReason" not in value:
-        return []
-    steps = listed(value.get("steps"))
+    """Return the steps of a result; one of an old version may be its own only step."""
+    steps = [step for step in listed(mapping(value).get("steps")) if _is_told(step)]
     if steps:
-        return [step for step in steps if isinstance(step, dict)]
-    return [value] if "usage" in value and "text" in value else []
+        return steps
+    held = mapping(value)
+    is_result = {"finishReason", "usage", "text"} <= held.keys()
+    return [held] if is_result and not _is_step(held) else []
+
+
+def _is_told(step: Any) -> bool:
+    return isinstance(step, dict) and "finishReason" in step
 
 
 def _messages_in(value: Any) -> Any:
@@ -105,14 +134,41 @@ def _is_own(message: Any) -> bool:
     ) or isinstance(message.get("toolInvocations"), list)  # fmt: skip
 
 
-def _traces(record: Record) -> Iterator[Item]:
-    value = record.value
+class _Taker:
+    """Makes traces of results and conversations, and of steps that stand alone."""
+
+    def __init__(self) -> None:
+        self._runs: list[list[dict[str, Any]]] = []
+        self._streams = StreamedSteps()
+
+    def __call__(self, record: Record) -> Iterator[Item]:
+        value = record.value
+        steps = _steps_of(value)
+        if steps:
+            made = _Run()
+            made.take_result(value, steps)
+            yield made.trace(f"result {record.number}", value)
+        elif _is_step(value):
+            is_first = (
+                value.get("stepNumber") == 0 or value.get("stepType") == "initial"
+            )
+            if is_first or not self._runs:
+                self._runs.append([])
+            self._runs[-1].append(value)
+        elif not self._streams.take(value):
+            yield _conversation(value, record.number)
+
+    def ends(self) -> Iterator[Item]:
+        """Yield what needed the whole file: loose steps and the parts of streams."""
+        runs = [*self._runs, *self._streams.runs]
+        for number, steps in enumerate((run for run in runs if run), 1):
+            made = _Run()
+            made.take_result({}, steps)
+            yield made.trace(f"result {number}", {})
+
+
+def _conversation(value: Any, number: int) -> Trace:
     made = _Run()
-    steps = _steps_of(value)
-    if steps:
-        made.take_result(value, steps)
-        yield made.trace(f"result {record.number}", mapping(value))
-        return
     messages = value if isinstance(value, list) else _messages_in(value)
     if not isinstance(messages, list) or not messages:
         raise RefusedRecord("This is no result and no messages of the AI SDK.", "$")
@@ -120,7 +176,7 @@ def _traces(record: Record) -> Iterator[Item]:
         if not isinstance(message, dict) or "role" not in message:
             raise RefusedRecord("This is no message: it has no role.", f"$[{index}]")
         made.take_message(message)
-    yield made.trace(f"conversation {record.number}", mapping(value))
+    return made.trace(f"conversation {number}", mapping(value))
 
 
 class _Run:
@@ -175,6 +231,10 @@ class _Run:
             counts=usage_counts(step.get("usage")),
             role="step",
         )  # fmt: skip
+        if step.get("error") is not None:
+            error = step["error"]
+            answer.error_type = mapping(error).get("name") or "error"
+            answer.error_message = mapping(error).get("message") or str(error)
         draft = add_answer(self._transcript, answer)
         draft.end_ns = any_time_ns(response.get("timestamp"))
         provider = clip(model.get("provider"), NAME, self._remarks)
@@ -198,28 +258,27 @@ class _Run:
             self._say(str(role), parts or message.get("content"))
 
     def _assistant(self, message: dict[str, Any], parts: list[dict[str, Any]]) -> None:
-        calls: list[list[dict[str, Any]]] = [[]]
-        for part in parts:
-            if part.get("type") == "step-start":
-                calls.append([])
-            else:
-                calls[-1].append(part)
-        told = [call for call in calls if call]
-        if not told:
-            told = [[{"type": "text", "text": message.get("content")}]]
-        for call in told:
+        # Version 4 repeats the invocations of the parts beside them.
+        if not any("toolCallId" in _tool_in(part) for part in parts):
+            invoked = listed(message.get("toolInvocations"))
+            parts = [*parts, *(part for part in invoked if isinstance(part, dict))]
+        calls = _calls_in(parts) or [[]]
+        has_texts = any("type" in part for part in parts)
+        for call in calls:
             answer = Answer(
                 text=_texts(call, "text"),
                 reasoning=_texts(call, "reasoning"),
-                asked=_asked(call) or _asked(listed(message.get("toolInvocations"))),
+                asked=_asked(call),
                 model=mapping(message.get("metadata")).get("model"),
                 role="assistant",
             )
+            if not has_texts:
+                answer.text = message.get("content")
             draft = add_answer(self._transcript, answer)
             draft.native_id = message.get("id")
-            for part in [*call, *listed(message.get("toolInvocations"))]:
-                state = word(mapping(part).get("state"))
-                if word(mapping(part).get("type")) in _RESULTS or state in _UI_DONE:
+            for part in call:
+                state = word(_tool_in(part).get("state"))
+                if word(part.get("type")) in _RESULTS or state in _UI_DONE:
                     self._transcript.give(_result(_tool_in(part)))
 
     def _say(self, role: str, content: Any) -> None:
@@ -252,6 +311,22 @@ def _tool_in(part: dict[str, Any]) -> dict[str, Any]:
     """Return the tool invocation of a UI part, which older versions nest."""
     held = part.get("toolInvocation")
     return held if isinstance(held, dict) else part
+
+
+def _calls_in(parts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return the parts of each model call of a message: they begin with step-start."""
+    calls: list[list[dict[str, Any]]] = [[]]
+    for part in parts:
+        if part.get("type") == "step-start":
+            calls.append([])
+        elif not _is_aside(part):
+            calls[-1].append(part)
+    return [call for call in calls if call]
+
+
+def _is_aside(part: dict[str, Any]) -> bool:
+    """Whether a part is what an application or a search added to an answer."""
+    return word(part.get("type")).startswith(("data-", "source"))
 
 
 def _texts(parts: list[dict[str, Any]], kind: str) -> str | None:
@@ -287,6 +362,7 @@ def _result(part: dict[str, Any]) -> ToolResult:
         error is not None
         or part.get("isError") is True
         or part.get("type") == "tool-error"
+        or part.get("state") == "output-denied"
         or kind in {"error-text", "error-json", "execution-denied"}
     )
     if kind and "value" in mapping(held):

@@ -26,6 +26,7 @@ from apps.engine.privacy.named_secrets import (
     names_a_password,
 )
 from apps.engine.privacy.people import CARD, is_card
+from apps.engine.privacy.prefilter import Prefilter
 from apps.engine.privacy.rule import Passed, Rule, after_escape
 from apps.engine.privacy.rules import RULES
 from apps.engine.trace import Body, Step, Trace
@@ -39,6 +40,7 @@ _CARD_RANGE: Final = range(10**12, 10**19)
 SHORTEST: Final = 6
 GROUP: Final = 16
 _encoder: Final = msgspec.json.Encoder()
+_ALL: Final = Prefilter(RULES)
 
 
 def rules_that_match(data: bytes, among: tuple[Rule, ...] = RULES) -> tuple[Rule, ...]:
@@ -47,8 +49,11 @@ def rules_that_match(data: bytes, among: tuple[Rule, ...] = RULES) -> tuple[Rule
     Bytes, because a Python text with one wide character is searched much slower.
     """
     low = data.lower()
-    passed: Passed = {}
-    rules = [rule for rule in among if rule.may_match(low, passed)]
+    if among is RULES:
+        rules = _ALL.candidates(low)
+    else:
+        passed: Passed = {}
+        rules = [rule for rule in among if rule.may_match(low, passed)]
     if not rules:
         return ()
     text = data.decode()
@@ -106,11 +111,13 @@ class Redactor:
 
     def trace(self, trace: Trace) -> Trace:
         """The trace without secrets in what people read; unchanged when it has none."""
-        changed: dict[str, Any] = {
-            name: new
-            for name in ("metadata", "labels", "notes")
-            if (new := self._all(old := getattr(trace, name))) is not old
-        }
+        changed: dict[str, Any] = {}
+        about = (trace.metadata, trace.labels, trace.notes)
+        if any(about) and (rules := _rules_for(about)):
+            walk = _Walk(self.counts, rules)
+            for name, old in zip(("metadata", "labels", "notes"), about, strict=True):
+                if (new := walk.value(old)) is not old:
+                    changed[name] = new
         steps = self._steps(trace.steps)
         if steps is not trace.steps:
             changed["steps"] = steps
@@ -148,12 +155,6 @@ class Redactor:
         if all(a is b for a, b in zip(new, fields, strict=True)):
             return body
         return Body(*new)
-
-    def _all(self, value: Any) -> Any:
-        if not value:
-            return value
-        rules = _rules_for(value)
-        return _Walk(self.counts, rules).value(value) if rules else value
 
 
 def _rules_for(value: Any, among: tuple[Rule, ...] = RULES) -> tuple[Rule, ...]:

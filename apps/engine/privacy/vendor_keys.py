@@ -20,10 +20,6 @@ def _has_underscore_run(low: bytes) -> bool:
     return _UNDERSCORE_RUN.search(low) is not None
 
 
-def _has_sk(low: bytes) -> bool:
-    return b"sk-" in low
-
-
 _HEX: Final = "9f86d081884c7d659a2feaa0c55ad015"
 
 OPENAI: Final = Rule(
@@ -34,8 +30,7 @@ OPENAI: Final = Rule(
         "Langfuse give them out: at least 20 letters and digits after the prefix."
     ),
     source="https://platform.openai.com/docs/api-reference/authentication",
-    triggers=(b"",),
-    gate=_has_sk,
+    triggers=(b"sk-",),
     find=random_matches_of(
         starting(
             "sk-",
@@ -66,8 +61,7 @@ ANTHROPIC: Final = Rule(
     label="Anthropic key",
     looks_for="Keys of Anthropic: sk-ant- and at least 20 letters and digits.",
     source="https://docs.anthropic.com/en/api/overview",
-    triggers=(b"",),
-    gate=_has_sk,
+    triggers=(b"sk-ant-",),
     find=matches_of(starting("sk-ant-", then=r"[A-Za-z0-9_\-]{20,}")),
     hits=(f"sk-ant-api03-{_MIX}-{_MIX}AA", f"x-api-key: sk-ant-{_MIX}"),
     misses=("sk-ant-", "sk-ant-api03-…", "risk-ant-colony-optimisation-in-2024"),

@@ -26,24 +26,27 @@ class AnswerPieces:
     def take(self, value: Any) -> bool:
         """Take a value that is a piece, or whole and ends one; whether it was taken."""
         if is_chunk(value):
-            own_id = str(value.get("id") or "")
-            if own_id not in self._chunked:
-                self._chunked[own_id] = ChunkedCompletion()
-                self._made.append(self._chunked[own_id])
-            self._chunked[own_id].add(value)
+            self._chunk(value)
             return True
         if not isinstance(value, dict):
             return False
-        is_ollama_piece = "done" in value
-        if not (is_ollama_piece or is_gemini_answer(value)):
-            return False
         piece = other_answer(value)
-        if piece is None:
+        if piece is None or not ("done" in value or is_gemini_answer(value)):
             return False
-        goes_on = value["done"] is False if is_ollama_piece else not piece.finish
+        goes_on = value["done"] is False if "done" in value else not piece.finish
+        return self._piece(piece, goes_on=goes_on)
+
+    def _chunk(self, chunk: dict[str, Any]) -> None:
+        own_id = str(chunk.get("id") or "")
+        if own_id not in self._chunked:
+            self._chunked[own_id] = ChunkedCompletion()
+            self._made.append(self._chunked[own_id])
+        self._chunked[own_id].add(chunk)
+
+    def _piece(self, piece: Answer, *, goes_on: bool) -> bool:
+        if self._open is None and not goes_on:
+            return False
         if self._open is None:
-            if not goes_on:
-                return False
             self._open = piece
             self._made.append(piece)
         else:

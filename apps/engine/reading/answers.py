@@ -195,14 +195,18 @@ def _id_in(value: Any) -> Any:
 
 
 def take_output_item(answer: Answer, item: dict[str, Any]) -> None:
-    """Put one output item of the Responses API into `answer`."""
+    """Put one output item of the Responses API into `answer`.
+
+    Lists of tools, requests for approval and compactions are neither words of the
+    model nor calls of tools; they are left out.
+    """
     kind = item.get("type")
     if kind == "reasoning":
         told = item.get("summary") or item.get("content")
         answer.reasoning = joined(answer.reasoning, _texts(told))
     elif kind == "message" or (kind is None and "content" in item):
         answer.text = joined(answer.text, _texts(item.get("content")))
-    else:
+    elif word(kind).endswith("_call"):
         answer.asked.append(requested_item(item))
 
 

@@ -66,6 +66,7 @@ def gemini_parts(parts: Any) -> Answer:
     """Return an answer with the text, thoughts and calls of the parts of a content."""
     answer = Answer(role="model", asked=[])
     texts: dict[bool, list[str]] = {True: [], False: []}
+    others: list[Any] = []
     for part in listed(parts):
         held = mapping(part)
         call = mapping(either(held, "function_call", "functionCall"))
@@ -75,7 +76,9 @@ def gemini_parts(parts: Any) -> Answer:
             )
         elif isinstance(held.get("text"), str):
             texts[held.get("thought") is True].append(held["text"])
-    answer.text = "\n".join(texts[False]) or None
+        elif held:
+            others.append(held)
+    answer.text = "\n".join(texts[False]) or others or None
     answer.reasoning = "\n".join(texts[True]) or None
     return answer
 

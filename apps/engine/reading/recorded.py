@@ -33,9 +33,10 @@ def mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def either(value: dict[str, Any], snake: str, camel: str) -> Any:
-    """Return the value at `snake`, or at `camel` where the first is absent."""
-    return value.get(snake, value.get(camel))
+def either(value: Any, snake: str, camel: str) -> Any:
+    """Return what an object holds at `snake`, or at `camel` where that is absent."""
+    held = mapping(value)
+    return held.get(snake, held.get(camel))
 
 
 def listed(value: Any) -> list[Any]:

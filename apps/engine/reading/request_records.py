@@ -199,9 +199,8 @@ def times_of(record: Fields) -> tuple[int | None, int | None]:
     if end is None and start is not None:
         for key, factor in _TOOK:
             took = record.get(key)
-            is_number = isinstance(took, int | float) and not isinstance(took, bool)
-            if is_number and took >= 0:
-                return start, start + round(min(took, 10**9) * factor)
+            if isinstance(took, int | float) and not isinstance(took, bool):
+                return start, start + round(min(max(took, 0), 10**9) * factor)
     return start, end
 
 

@@ -8,7 +8,7 @@ belongs to invocation 0, the root.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -21,6 +21,9 @@ _CLIMBED = (
     "Agent spans read as steps of the agent above them, because each holds at most one "
     "call and the same name stands beside it: {n}."
 )
+
+# What LangGraph calls a graph that was compiled without a name.
+_UNNAMED_GRAPHS: Final = frozenset({"LangGraph"})
 
 
 class _Draft(msgspec.Struct):
@@ -111,9 +114,18 @@ class Owners:
         name = agent_span_name(tree.spans[at])
         if parent in self._several:
             return self._virtual((parent, "step", str(name)), name, above, at)
-        if tree.kinds[parent] is StepKind.AGENT or tree.parents[parent] is None:
+        if tree.kinds[parent] is StepKind.AGENT:
+            return above
+        if tree.parents[parent] is None:
+            self._name_graph(parent)
             return above
         return self._virtual((parent, "graph"), tree.spans[parent].name, above, parent)
+
+    def _name_graph(self, root: int) -> None:
+        """Name the root invocation after the graph whose steps its agents are."""
+        name = clip(self._tree.spans[root].name, NAME, self._remarks)
+        if self._drafts[0].agent is None and root == self._whole and name:
+            self._drafts[0].agent = None if name in _UNNAMED_GRAPHS else name
 
     def _invoked(self, at: int, above: int) -> int:
         tree = self._tree

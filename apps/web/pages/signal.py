@@ -24,6 +24,7 @@ from apps.review.queries import (
     neighbours,
 )
 from apps.review.transitions import (
+    Act,
     DismissalReason,
     FailureKind,
     SignalState,
@@ -195,6 +196,12 @@ def _link(place: Place, signal_id: int | None, query: str) -> str:
     return reverse("signal", args=[place.project.slug, signal_id]) + query
 
 
+def _decision_note(history: list[HistoryEntry]) -> str:
+    """What was noted with the last decision; late spans may have come after it."""
+    decisions = [entry for entry in history if entry.act == Act.DECIDED]
+    return decisions[-1].note if decisions else ""
+
+
 def signal_page(
     place: Place,
     signal: Signal,
@@ -278,5 +285,5 @@ def signal_page(
             _outcome_line(place, signal),
         ],
         parameters=msgspec.json.encode(evidence.get("parameters") or {}).decode(),
-        decision_note=history[-1].note if history else "",
+        decision_note=_decision_note(history),
     )

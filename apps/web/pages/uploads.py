@@ -1,23 +1,30 @@
-"""What the upload pages need: rows with their state in words, and receipts."""
+"""What the page of uploads needs: rows with their state in words."""
 
 from __future__ import annotations
 
 import msgspec
-from django.urls import reverse
 
 from apps.accounts.permissions import Permission
-from apps.engine.formats import FORMATS
-from apps.screening.queries import counts_per_check
-from apps.traces.models import RejectedRecord, Trace, Upload
-from apps.traces.queries import PAGE_SIZE, rejected_of, uploads_of
+from apps.engine.formats import labels
+from apps.traces.models import Upload
+from apps.traces.queries import PAGE_SIZE, uploads_of
 from apps.traces.storage import size_in_words
-from apps.traces.transitions import UploadState
+from apps.traces.transitions import UploadSource, UploadState
 from apps.web.access import Place
 from apps.web.numbers import whole
-from apps.web.pages.checks import CheckSummary, check_summaries
 from apps.web.words import number_in_words
 
-FORMAT_LABELS = {format_.slug: format_.label for format_ in FORMATS}
+FORMAT_LABELS = labels()
+
+_KEPT_PIECES = (
+    "A broken upload goes on by itself, and where it stopped when you drop it again "
+    "within a day."
+)
+_SEALED_PIECES = (
+    "Only the structure of what you send is kept. Until it is whole it lies here sealed "
+    "with a key that only this tab has: a lost connection does no harm, a closed tab "
+    "means starting again."
+)
 
 
 class UploadRow(msgspec.Struct, frozen=True):
@@ -45,7 +52,9 @@ class UploadRow(msgspec.Struct, frozen=True):
     @property
     def tone(self) -> str:
         """The colour that goes with the state's word."""
-        return {"done": "green", "failed": "red"}.get(self.state, "blue")
+        return {"done": "green", "live": "green", "failed": "red"}.get(
+            self.state, "blue"
+        )
 
 
 class UploadsPage(msgspec.Struct, frozen=True):
@@ -55,20 +64,7 @@ class UploadsPage(msgspec.Struct, frozen=True):
     rows: list[UploadRow]
     next_url: str
     refusal: str
-
-
-class ReceiptPage(msgspec.Struct, frozen=True):
-    """What was read from one upload, what was not, and what fired."""
-
-    place: Place
-    row: UploadRow
-    upload: Upload
-    rejected: list[RejectedRecord]
-    checks: list[CheckSummary]
-    usage_missing: int
-    may_read_again: bool
-    refusal: str
-    live_url: str
+    when_it_breaks: str
 
 
 def _times(count: int, one: str, many: str) -> str:
@@ -105,7 +101,7 @@ def upload_row(upload: Upload) -> UploadRow:
     return UploadRow(
         id=upload.pk,
         name=upload.name or "unnamed",
-        state=state.value,
+        state="live" if upload.source == UploadSource.LIVE else state.value,
         sentence=_sentence(upload),
         is_live=state in {UploadState.RECEIVED, UploadState.READING},
         format=FORMAT_LABELS.get(upload.format, upload.format),
@@ -128,21 +124,7 @@ def uploads_page(place: Place, *, before: str) -> UploadsPage:
         rows=[upload_row(upload) for upload in shown],
         next_url=f"?before={shown[-1].pk}" if len(rows) > PAGE_SIZE else "",
         refusal=place.refusal(Permission.UPLOAD),
-    )
-
-
-def receipt_page(place: Place, upload: Upload) -> ReceiptPage:
-    """The receipt of one upload, as far as it has been read."""
-    ids = Trace.objects.filter(upload=upload).values_list("pk", flat=True)
-    row = upload_row(upload)
-    return ReceiptPage(
-        place=place,
-        row=row,
-        upload=upload,
-        rejected=list(rejected_of(upload)),
-        checks=check_summaries(place, counts_per_check(place.project, trace_ids=ids)),
-        usage_missing=upload.model_call_count - upload.usage_known,
-        may_read_again=not row.is_live,
-        refusal=place.refusal(Permission.UPLOAD),
-        live_url=reverse("upload", args=[place.project.slug, upload.pk]),
+        when_it_breaks=(
+            _SEALED_PIECES if place.project.structure_only else _KEPT_PIECES
+        ),
     )

@@ -1,4 +1,4 @@
-"""Settings of a project: its members and its API tokens."""
+"""Settings of a project: its members, its privacy and its API tokens."""
 
 from __future__ import annotations
 
@@ -11,12 +11,19 @@ from django.views.decorators.http import require_POST, require_safe
 
 from apps.accounts.operations import add_member as admit
 from apps.accounts.operations import create_token as new_token
-from apps.accounts.operations import renew_sign_in_link, set_role
+from apps.accounts.operations import renew_sign_in_link, set_privacy, set_role
 from apps.accounts.operations import revoke_token as end_token
 from apps.accounts.permissions import NotAllowed, Permission, Role, Scope
 from apps.accounts.queries import link_refusals, members_of, tokens_of
 from apps.web.access import Place, in_project
-from apps.web.forms import MemberForm, RoleForm, TokenForm, first_error
+from apps.web.forms import (
+    MemberForm,
+    PrivacyForm,
+    RoleForm,
+    TokenForm,
+    first_error,
+)
+from apps.web.pages.privacy import privacy_section
 from apps.web.views.errors import refusal
 
 
@@ -31,6 +38,7 @@ def _page(
         "tokens": tokens_of(place.project),
         "roles": Role.choices,
         "scopes": Scope.choices,
+        "privacy": privacy_section(place),
         "members_refusal": place.refusal(Permission.MANAGE_MEMBERS),
         "tokens_refusal": place.refusal(Permission.MANAGE_TOKENS),
         **extra,
@@ -41,8 +49,29 @@ def _page(
 @require_safe
 @in_project(Permission.VIEW)
 def project_settings(request: HttpRequest, place: Place) -> HttpResponse:
-    """Members and tokens."""
+    """Members, what is kept of traces, and tokens."""
     return _page(request, place)
+
+
+@require_POST
+@in_project(Permission.MANAGE_PRIVACY)
+def change_privacy(request: HttpRequest, place: Place) -> HttpResponse:
+    """Choose what is kept of traces from now on; 422 with a sentence if refused."""
+    form = PrivacyForm(request.POST)
+    if not form.is_valid():
+        return _page(request, place, status=422, privacy_error=first_error(form))
+    try:
+        is_new = set_privacy(
+            project=place.project,
+            choice=form.choice(),
+            user=place.user,
+            now=timezone.now(),
+        )
+    except NotAllowed as error:
+        return _page(request, place, status=422, privacy_error=str(error))
+    if is_new:
+        messages.success(request, "From now on traces are kept as you chose.")
+    return redirect("project-settings", place.project.slug)
 
 
 @require_POST

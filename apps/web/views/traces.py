@@ -8,9 +8,11 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.permissions import Permission
 from apps.engine.formats.evalsite_writer import dump
+from apps.engine.privacy.structure import NO_BODY, SENTENCE
 from apps.traces.queries import body_of_step, engine_trace
 from apps.web.access import Place, in_project
 from apps.web.pages.steps import body_text
+from apps.web.pages.tasks import placing
 from apps.web.pages.trace import MAX_DOWNLOAD_STEPS, trace_page
 from apps.web.pages.traces import traces_page
 from apps.web.views.errors import refusal
@@ -28,8 +30,12 @@ def traces(request: HttpRequest, place: Place) -> HttpResponse:
 @in_project(Permission.VIEW)
 def trace(request: HttpRequest, place: Place, trace_id: int) -> HttpResponse:
     """One trace: facts, answers of the checks, outline and transcript."""
-    page = trace_page(place, place.trace(trace_id), request.GET)
-    return render(request, "web/trace.html", {"page": page})
+    found = place.trace(trace_id)
+    context = {
+        "page": trace_page(place, found, request.GET),
+        "placing": placing(place, found, request.session.get("task_undo")),
+    }
+    return render(request, "web/trace.html", context)
 
 
 @require_safe
@@ -52,7 +58,13 @@ def step_body(
     return render(
         request,
         "web/_step_body.html",
-        {"body": text, "url": request.path, "seq": seq, "trace": found},
+        {
+            "body": text,
+            "url": request.path,
+            "seq": seq,
+            "trace": found,
+            "no_body": NO_BODY if SENTENCE in found.notes else "",
+        },
     )
 
 

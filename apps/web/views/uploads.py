@@ -24,6 +24,7 @@ from django.views.decorators.http import (
 from apps.accounts.permissions import Permission, check_allowed
 from apps.pipeline.flow import EmptyUpload, submit_upload
 from apps.pipeline.flow import read_again as read_upload_again
+from apps.traces.encryption import CannotOpen
 from apps.traces.models import Upload
 from apps.traces.storage import (
     HashedUpload,
@@ -33,7 +34,9 @@ from apps.traces.storage import (
 )
 from apps.web.access import Place, in_project
 from apps.web.forms import ReadAgainForm, format_choices
-from apps.web.pages.uploads import receipt_page, upload_row, uploads_page
+from apps.web.pages.live import live_section
+from apps.web.pages.receipt import receipt_page
+from apps.web.pages.uploads import upload_row, uploads_page
 from apps.web.views.errors import refusal
 
 
@@ -48,6 +51,11 @@ def uploads(request: HttpRequest, place: Place) -> HttpResponse:
         "page": uploads_page(place, before=request.GET.get("before", "")),
         "formats": format_choices(),
         "max_bytes": settings.MAX_UPLOAD_BYTES,
+        "live": live_section(
+            place,
+            address=request.build_absolute_uri("/").rstrip("/"),
+            now=timezone.now(),
+        ),
     }
     return render(request, "web/uploads.html", context)
 
@@ -142,14 +150,16 @@ def progress(request: HttpRequest, place: Place, upload_id: int) -> JsonResponse
 @require_safe
 @in_project(Permission.VIEW)
 def raw(request: HttpRequest, place: Place, upload_id: int) -> HttpResponseBase:
-    """The bytes of an upload exactly as they came, as an attachment."""
+    """What is kept of an upload's bytes, as an attachment: mostly as they came."""
     found = place.upload(upload_id)
     if request.method == "HEAD":
         return HttpResponse(content_type="application/octet-stream")
     try:
-        stream = open_raw(found.sha256)
+        stream = open_raw(found.raw_sha256)
     except FileNotFoundError:
         raise Http404 from None
+    except CannotOpen as error:
+        return refusal(request, status=409, sentence=str(error))
     response = FileResponse(
         stream,
         as_attachment=True,

@@ -1,4 +1,4 @@
-"""Measure upload-to-visible speed beside the floor, on servers of its own."""
+"""Measure upload-to-visible speed beside the floor, and the memory of large files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from evalsite.places import PROJECT_DIR, embedded_urls
 
 
 class Command(BaseCommand):
-    """Starts throw-away servers (with fsync on) and runs `tests.benchmarks.ingest`."""
+    """Starts throw-away servers (with fsync on) and runs all of `tests.benchmarks`."""
 
-    help = "Print steps per second and CPU seconds per 1,000 steps, beside the floor."
+    help = (
+        "Print steps per second and CPU seconds per 1,000 steps, beside the floor, "
+        "and the peak memory of reading large files."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002
         """Run the benchmark in a process of its own, so that nothing else is measured."""
@@ -44,7 +47,10 @@ class Command(BaseCommand):
             "EVALSITE_DEBUG": "1",
             "DJANGO_SETTINGS_MODULE": "evalsite.settings",
         }
-        words = [sys.executable, "-W", "ignore", "-m", "tests.benchmarks.ingest"]
+        return self._run("ingest", environment) or self._run("memory", environment)
+
+    def _run(self, module: str, environment: dict[str, str]) -> int:
+        words = [sys.executable, "-W", "ignore", "-m", f"tests.benchmarks.{module}"]
         done = subprocess.run(  # noqa: S603 - our own interpreter
             words, cwd=PROJECT_DIR, env=environment, check=False
         )

@@ -18,6 +18,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError, connection
 
+from apps.traces.parts import remove_abandoned_parts
 from apps.traces.storage import remove_abandoned
 
 
@@ -43,6 +44,7 @@ class Command(BaseCommand):
         call_command("migrate", interactive=False, verbosity=0)
         collect_static_files(Path(settings.DATA_DIR) / "static-stamp")
         remove_abandoned()
+        remove_abandoned_parts()
         call_command("demo", stdout=self.stdout)
         options["answer"].touch(mode=0o600)
         options["answer"].write_text(sign_in_path())
