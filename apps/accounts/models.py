@@ -19,17 +19,47 @@ class User(AbstractUser):
         return self.get_full_name() or self.username
 
 
+class RawBytes(models.TextChoices):
+    """What happens to the bytes of a file once they are here, from lax to strict."""
+
+    KEPT = "kept", "Kept as they came"
+    ENCRYPTED = "encrypted", "Kept encrypted"
+    NOT_KEPT = "not_kept", "Removed once they are read"
+
+
 class Project(models.Model):
-    """A wall around traces, signals and reports; everything belongs to one."""
+    """A wall around traces, signals and reports; everything belongs to one.
+
+    `raw_bytes` is empty where the site's setting is enough.
+    """
 
     slug = models.SlugField(unique=True, max_length=60)
     name = models.CharField(max_length=120)
     description = models.CharField(max_length=500, blank=True)
     created_at = models.DateTimeField()
     members = models.ManyToManyField(User, through="Membership")
+    redact_secrets = models.BooleanField(default=True, db_default=True)
+    structure_only = models.BooleanField(default=False, db_default=False)
+    raw_bytes = models.CharField(
+        max_length=9, choices=RawBytes.choices, blank=True, default="", db_default=""
+    )
 
     def __str__(self) -> str:
         return self.slug
+
+
+class PrivacyChange(models.Model):
+    """The privacy settings of a project from one moment on, and who chose them."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    changed_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL)
+    changed_at = models.DateTimeField()
+    redact_secrets = models.BooleanField()
+    structure_only = models.BooleanField()
+    raw_bytes = models.CharField(max_length=9, choices=RawBytes.choices, blank=True)
+
+    def __str__(self) -> str:
+        return f"privacy of {self.project_id} at {self.changed_at}"
 
 
 class Membership(models.Model):

@@ -5,12 +5,22 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
+from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
-from apps.accounts.models import ApiToken, Membership, Project, SignInLink, User
+from apps.accounts.models import (
+    ApiToken,
+    Membership,
+    PrivacyChange,
+    Project,
+    RawBytes,
+    SignInLink,
+    User,
+)
 from apps.accounts.permissions import NotAllowed, Role, Scope
 from apps.accounts.queries import digest_of, is_recent, link_refusals
 
@@ -36,6 +46,39 @@ def create_project(
             continue
         return project
     raise NotAllowed(f"There are too many projects called “{name}”; choose a name.")
+
+
+class PrivacyChoice(NamedTuple):
+    """What is kept of traces; `raw_bytes` is None where the site's setting is enough."""
+
+    redact_secrets: bool = True
+    structure_only: bool = False
+    raw_bytes: RawBytes | None = None
+
+
+def set_privacy(
+    *, project: Project, choice: PrivacyChoice, user: User, now: datetime
+) -> bool:
+    """Choose what is kept of traces that arrive from now on; whether that was new.
+
+    What is stored already stays as it is. Each change leaves a line of history. Raises
+    `NotAllowed` when bytes shall be encrypted and the site has no key.
+    """
+    raw = choice.raw_bytes
+    if raw is RawBytes.ENCRYPTED and not settings.RAW_KEYS:
+        raise NotAllowed(
+            "This site has no key to encrypt with: set EVALSITE_RAW_KEY first."
+        )
+    chosen = {**choice._asdict(), "raw_bytes": raw.value if raw else ""}
+    with transaction.atomic():
+        held = Project.objects.select_for_update().get(pk=project.pk)
+        if all(getattr(held, name) == value for name, value in chosen.items()):
+            return False
+        Project.objects.filter(pk=project.pk).update(**chosen)
+        PrivacyChange.objects.create(
+            project=project, changed_by=user, changed_at=now, **chosen
+        )
+    return True
 
 
 def set_role(*, project: Project, user: User, role: Role | None, now: datetime) -> None:

@@ -24,6 +24,7 @@ class Permission(StrEnum):
     FREEZE_REPORT = "freeze_report"
     UPLOAD = "upload"
     MANAGE_TOKENS = "manage_tokens"
+    MANAGE_PRIVACY = "manage_privacy"
     MANAGE_MEMBERS = "manage_members"
 
 
@@ -33,6 +34,7 @@ LEAST_ROLE: dict[Permission, Role] = {
     Permission.FREEZE_REPORT: Role.REVIEWER,
     Permission.UPLOAD: Role.MAINTAINER,
     Permission.MANAGE_TOKENS: Role.MAINTAINER,
+    Permission.MANAGE_PRIVACY: Role.MAINTAINER,
     Permission.MANAGE_MEMBERS: Role.OWNER,
 }
 
@@ -44,6 +46,7 @@ _WORDS: dict[Permission, str] = {
     Permission.FREEZE_REPORT: "freeze reports",
     Permission.UPLOAD: "upload traces",
     Permission.MANAGE_TOKENS: "manage API tokens",
+    Permission.MANAGE_PRIVACY: "change what is kept of traces",
     Permission.MANAGE_MEMBERS: "manage members",
 }
 

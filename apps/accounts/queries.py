@@ -8,7 +8,13 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from apps.accounts.models import ApiToken, Membership, Project, User
+from apps.accounts.models import (
+    ApiToken,
+    Membership,
+    PrivacyChange,
+    Project,
+    User,
+)
 from apps.accounts.permissions import Role
 
 
@@ -23,6 +29,20 @@ def projects_of(user: User) -> QuerySet[Membership]:
         Membership.objects.filter(user=user)
         .select_related("project")
         .order_by("project__name", "project_id")
+    )
+
+
+def project_by_slug(slug: str) -> Project | None:
+    """The project of this slug, or None."""
+    return Project.objects.filter(slug=slug).first()
+
+
+def privacy_changes_of(project: Project) -> QuerySet[PrivacyChange]:
+    """How the privacy settings of `project` were changed, newest first."""
+    return (
+        PrivacyChange.objects.filter(project=project)
+        .select_related("changed_by")
+        .order_by("-id")
     )
 
 

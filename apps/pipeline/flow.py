@@ -15,18 +15,16 @@ from kombu.exceptions import OperationalError
 
 from apps.accounts.models import Project, User
 from apps.engine.formats import by_slug
+from apps.pipeline.privacy import settled
+from apps.pipeline.refusals import EmptyUpload as EmptyUpload
 from apps.pipeline.tasks import parse_upload
 from apps.review.operations import lock_undecided
 from apps.traces.models import Upload
 from apps.traces.operations import create_upload, reread_upload
 from apps.traces.storage import ReceivedFile
-from apps.traces.transitions import NotPossibleNow, UploadState
+from apps.traces.transitions import NotPossibleNow, UploadSource, UploadState
 
 logger = logging.getLogger(__name__)
-
-
-class EmptyUpload(Exception):
-    """There is nothing in the file; the message is a sentence for a person."""
 
 
 def submit_upload(
@@ -40,17 +38,18 @@ def submit_upload(
     """Keep an upload and wake a worker; the same bytes are the same upload.
 
     Bytes that could not be read are read again when another format is asked for.
-    Returns the upload and whether it is new. Raises `EmptyUpload` for zero bytes and
-    `KeyError` for an unknown format.
+    Returns the upload and whether it is new. Raises `EmptyUpload` for zero bytes,
+    `NothingKept` where a structure-only project can keep nothing, and `KeyError` for an
+    unknown format.
     """
     if received.size == 0:
-        received.path.unlink(missing_ok=True)
+        received.drop()
         raise EmptyUpload(f"“{received.name}” is empty: it has 0 bytes.")
     if format_override:
         by_slug(format_override)
     upload, is_new = create_upload(
         project=project,
-        received=received,
+        received=settled(received, project=project, format_override=format_override),
         user=user,
         now=now,
         format_override=format_override,
@@ -68,6 +67,11 @@ def read_again(*, upload: Upload, format_override: str) -> None:
     Raises `NotPossibleNow` while it is being read, or when reviewers have decided
     signals of it: their decisions would be lost.
     """
+    if upload.source == UploadSource.LIVE:
+        raise NotPossibleNow(
+            "These traces came live, span by span; there are no bytes of a file that "
+            "could be read again."
+        )
     if format_override:
         by_slug(format_override)
     with transaction.atomic():

@@ -7,11 +7,15 @@ from typing import Any
 from celery import shared_task
 from django.utils import timezone
 
+from apps.live.operations import forget_spans
 from apps.pipeline.heartbeat import kept_alive
+from apps.pipeline.live import assemble_due, give_up_hopeless
 from apps.pipeline.reading import read_upload
 from apps.pipeline.stuck import free_upload_ids
 from apps.review.operations import release_expired_claims
 from apps.traces.operations import give_up_stuck_uploads
+from apps.traces.parts import remove_abandoned_parts
+from apps.traces.raw_bytes import forget_old_raw
 from apps.traces.storage import remove_abandoned
 
 
@@ -31,11 +35,27 @@ def resume_stuck(**_later: Any) -> None:
 
 @shared_task(name="pipeline.remove_abandoned_files")
 def remove_abandoned_files(**_later: Any) -> None:
-    """Remove what uploads left behind that never came to their end."""
+    """Remove what uploads left behind that never came to their end, and old bytes."""
     remove_abandoned()
+    remove_abandoned_parts()
+    forget_old_raw(now=timezone.now())
 
 
 @shared_task(name="pipeline.release_expired_claims")
 def release_claims(**_later: Any) -> None:
     """Open signals again whose reviewer went away."""
     release_expired_claims()
+
+
+@shared_task(name="pipeline.assemble_live_traces")
+def assemble_live_traces(**_later: Any) -> None:
+    """Make traces of the live spans that are complete or have gone quiet."""
+    give_up_hopeless()
+    assemble_due(clock=timezone.now)
+
+
+@shared_task(name="pipeline.forget_live_spans")
+def forget_live_spans(**_later: Any) -> None:
+    """Forget live spans whose traces are stored and too old for late ones."""
+    while forget_spans():
+        pass

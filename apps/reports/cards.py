@@ -310,6 +310,8 @@ def _entry(entry: HistoryPart) -> Cell:
     )
     if entry.act == "undone":
         return (*start, Span("took the decision back"))
+    if entry.act == "rescreened":
+        return (*start, Span("ran again over the changed trace"))
     words = _VERDICT_WORDS.get(entry.verdict, spaced(entry.verdict))
     if entry.reason:
         words += f": {_reason(entry.reason)}"

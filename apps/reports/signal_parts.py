@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from apps.reports.document import (
     MAX_HISTORY,
@@ -19,14 +19,17 @@ from apps.reports.document import (
 from apps.reports.inert import one_line, visible
 from apps.reports.words import number, utc
 from apps.review.models import HistoryEntry, Signal
-from apps.review.transitions import Act
+from apps.review.transitions import Act, SignalState
 from apps.traces.models import Trace
 
 _MAX_STEPS = 200
 _MAX_ITEMS = 100
 _MAX_DEPTH = 4
 _MAX_FACT = 500
-_TOLD = (Act.DECIDED.value, Act.UNDONE.value)
+_TOLD = Q(act__in=[Act.DECIDED.value, Act.UNDONE.value]) | Q(
+    act=Act.RESCREENED.value, state_after=SignalState.DECIDED.value
+)
+_NOBODY = {Act.RESCREENED.value: "the checks"}
 _PLAIN_FIELDS = (
     "length",
     "first",
@@ -48,9 +51,7 @@ def signal_parts(signals: QuerySet[Signal]) -> tuple[SignalPart, ...]:
     )
     entries: dict[int, list[HistoryEntry]] = {}
     for entry in (
-        HistoryEntry.objects.filter(
-            signal_id__in=[row.pk for row in rows], act__in=_TOLD
-        )
+        HistoryEntry.objects.filter(_TOLD, signal_id__in=[row.pk for row in rows])
         .select_related("by")
         .order_by("signal_id", "base_version")
     ):
@@ -110,7 +111,9 @@ def _history_part(entry: HistoryEntry) -> HistoryPart:
     return HistoryPart(
         act=entry.act,
         at=utc(entry.at),
-        by=one_line(entry.by.label) if entry.by else "someone whose account is gone",
+        by=one_line(entry.by.label)
+        if entry.by
+        else _NOBODY.get(entry.act, "someone whose account is gone"),
         verdict=entry.verdict,
         reason=entry.reason,
         note=visible(entry.note),

@@ -98,6 +98,11 @@ def open_signals(
     return per_trace
 
 
+def write_rescreened(signal: Signal, *, note: str) -> None:
+    """Save a locked signal whose trace was changed by late spans, and say so."""
+    _write(signal, act=Act.RESCREENED, by=None, decision=note)
+
+
 def _claim_until() -> Any:
     return Now() + timedelta(seconds=settings.CLAIM_SECONDS)
 
@@ -115,7 +120,7 @@ def _write(
     *,
     act: Act,
     by: User | None,
-    decision: DecisionInput | None = None,
+    decision: DecisionInput | str | None = None,
     submission: UUID | None = None,
 ) -> None:
     before = SignalState(signal.state)
@@ -137,9 +142,11 @@ def _write(
     signal.save()
 
 
-def _decision_columns(decision: DecisionInput | None) -> dict[str, Any]:
+def _decision_columns(decision: DecisionInput | str | None) -> dict[str, Any]:
     if decision is None:
         return {}
+    if isinstance(decision, str):
+        return {"note": decision}
     return {
         "verdict": decision.verdict.value,
         "reason": decision.reason,

@@ -57,6 +57,7 @@ class Act(StrEnum):
     EXPIRED = "expired"
     DECIDED = "decided"
     UNDONE = "undone"
+    RESCREENED = "rescreened"
 
 
 NEXT: dict[tuple[SignalState, Act], SignalState] = {
@@ -65,6 +66,8 @@ NEXT: dict[tuple[SignalState, Act], SignalState] = {
     (SignalState.CLAIMED, Act.EXPIRED): SignalState.OPEN,
     (SignalState.CLAIMED, Act.DECIDED): SignalState.DECIDED,
     (SignalState.DECIDED, Act.UNDONE): SignalState.CLAIMED,
+    # Late spans changed the trace: nobody's claim or decision is touched by that.
+    **{(state, Act.RESCREENED): state for state in SignalState},
 }
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
+from django.db import connection
 from psycopg.types.json import Jsonb
 
 from apps.engine.check import Answer, Check, Level, Screening
@@ -104,14 +105,27 @@ def screen_traces(
     Runs inside the caller's transaction. Only review signals are returned, with the
     ids of their rows.
     """
-    answered = [
-        (stored, check, screening)
-        for stored in traces
-        for check in checks
-        for screening in check.run(stored.trace)
-    ]
+    return store_answers(
+        project_id=project_id,
+        answered=[
+            (stored, check, screening)
+            for stored in traces
+            for check in checks
+            for screening in check.run(stored.trace)
+        ],
+    )
+
+
+Answered = tuple[StoredTrace, Check, Screening]
+
+
+def store_answers(
+    *, project_id: int, answered: Sequence[Answered]
+) -> list[StoredScreening]:
+    """Store answers and return the queued signals, inside the caller's transaction."""
     if not answered:
         return []
+    checks = {check.slug: check for _, check, _ in answered}.values()
     parameters = {check.slug: parameters_hash(check) for check in checks}
     copy_rows(
         "screening_screening",
@@ -121,10 +135,30 @@ def screen_traces(
             for stored, check, screening in answered
         ),
     )
-    return _with_ids([item for item in answered if _is_queued(item[2])])
+    return _with_ids([item for item in answered if is_queued(item[2])])
 
 
-def _is_queued(screening: Screening) -> bool:
+def drop_answers(*, trace_id: int, kept_ids: Collection[int]) -> None:
+    """Drop the answers about a trace whose content was replaced, but `kept_ids`.
+
+    Foreign keys are checked when the caller's transaction ends: until then each signal
+    of a dropped answer must have been given another one, or be gone.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM screening_screening WHERE trace_id = %s AND id <> ALL(%s)",
+            [trace_id, list(kept_ids)],
+        )
+
+
+def key_of(check: Check, screening: Screening) -> tuple[str, int, str, str]:
+    """What names an answer within its trace: check, version, parameters, scope."""
+    scope = screening.evidence.scope[:80]
+    return check.slug, check.version, parameters_hash(check), scope
+
+
+def is_queued(screening: Screening) -> bool:
+    """Whether an answer wants a reviewer."""
     return screening.answer is Answer.SIGNAL and screening.level is Level.REVIEW_SIGNAL
 
 
@@ -142,15 +176,7 @@ def _with_ids(
     ids = {row[:5]: row[5] for row in rows}
     return [
         StoredScreening(
-            screening_id=ids[
-                (
-                    stored.trace_id,
-                    check.slug,
-                    check.version,
-                    parameters_hash(check),
-                    screening.evidence.scope[:80],
-                )
-            ],
+            screening_id=ids[(stored.trace_id, *key_of(check, screening))],
             trace=stored,
             check=check,
             screening=screening,

@@ -308,7 +308,8 @@ class Counts(msgspec.Struct, frozen=True):
 def counts_of(trace: Trace) -> Counts:
     """Count steps, calls, known usage and errors; models and agents by name.
 
-    A handoff counts as a tool call: the SDKs let the model make it by calling one.
+    A handoff counts as a tool call: the SDKs let the model make it by calling one. A
+    placeholder counts as a model call, though no sequence holds it.
     """
     model_calls = tool_calls = known = errors = 0
     models: set[str] = set()
@@ -316,10 +317,9 @@ def counts_of(trace: Trace) -> Counts:
     for step in trace.steps:
         call = step.call
         if isinstance(call, ModelCall):
-            if not call.is_placeholder:
-                model_calls += 1
-                known += call.usage.is_known
-                states[call.usage.state.value] += 1
+            model_calls += 1
+            known += call.usage.is_known
+            states[call.usage.state.value] += 1
             if call.model:
                 models.add(call.model)
         elif isinstance(call, ToolCall) or step.kind is StepKind.HANDOFF:

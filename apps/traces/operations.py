@@ -16,14 +16,12 @@ from django.db import connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from apps.accounts.models import Project, User
 from apps.engine.format import Progress, Rejected
 from apps.traces.batches import Batch, Receipt
 from apps.traces.codec import content_hash, counts_of
 from apps.traces.copying import NewTrace, StoredTrace, copy_traces
 from apps.traces.models import RejectedRecord, Task, Trace, Upload
-from apps.traces.raw_bytes import lock_bytes, needs_bytes, raw_kept_of
-from apps.traces.storage import ReceivedFile, take_over
+from apps.traces.raw_bytes import create_upload as create_upload
 from apps.traces.transitions import (
     MAX_TRIES,
     NotPossibleNow,
@@ -59,46 +57,6 @@ class Claim(msgspec.Struct, frozen=True):
     format_override: str
     lease_seconds: int
     reduced: dict[str, Any] | None = None
-
-
-def create_upload(
-    *,
-    project: Project,
-    received: ReceivedFile,
-    user: User | None,
-    now: Any,
-    format_override: str = "",
-) -> tuple[Upload, bool]:
-    """Keep received bytes as an upload; the same bytes are the same upload.
-
-    Returns the upload and whether it is new. The bytes are durable before the row is,
-    and bytes that were removed once they were read do not come back with a copy.
-    """
-    with transaction.atomic():
-        lock_bytes(received.stored_sha256 or received.sha256)
-        known = Upload.objects.filter(project=project, sha256=received.sha256).first()
-        if known is not None:
-            if needs_bytes(known, received):
-                take_over(received)
-            else:
-                received.drop()
-            return known, False
-        take_over(received)
-        row = {
-            "size": received.size,
-            "name": received.name[:255],
-            "state": UploadState.RECEIVED.value,
-            "created_by": user,
-            "created_at": now,
-            # What is kept of a structure is in our own format, whatever it was in.
-            "format_override": "" if received.stored_sha256 else format_override,
-            "raw_kept": raw_kept_of(project, received).value,
-            "stored_sha256": received.stored_sha256,
-            "reduced": received.reduced,
-        }
-        return Upload.objects.get_or_create(
-            project=project, sha256=received.sha256, defaults=row
-        )
 
 
 def claim_upload(*, upload_id: int, lease_seconds: int) -> Claim | None:

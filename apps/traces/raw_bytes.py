@@ -12,22 +12,62 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Q
 
-from apps.accounts.models import Project, RawBytes
+from apps.accounts.models import Project, RawBytes, User
 from apps.traces.models import Upload
-from apps.traces.storage import ReceivedFile, raw_policy, remove_raw
+from apps.traces.storage import ReceivedFile, raw_policy, remove_raw, take_over
 from apps.traces.transitions import RawKept, UploadState
 
 UNREAD_RAW_LASTS = timedelta(days=7)
 
 
-def needs_bytes(known: Upload, received: ReceivedFile) -> bool:
+def create_upload(
+    *,
+    project: Project,
+    received: ReceivedFile,
+    user: User | None,
+    now: Any,
+    format_override: str = "",
+) -> tuple[Upload, bool]:
+    """Keep received bytes as an upload; the same bytes are the same upload.
+
+    Returns the upload and whether it is new. The bytes are durable before the row is,
+    and bytes that were removed once they were read do not come back with a copy.
+    """
+    with transaction.atomic():
+        lock_bytes(received.stored_sha256 or received.sha256)
+        known = Upload.objects.filter(project=project, sha256=received.sha256).first()
+        if known is not None:
+            if _needs_bytes(known, received):
+                take_over(received)
+            else:
+                received.drop()
+            return known, False
+        take_over(received)
+        row = {
+            "size": received.size,
+            "name": received.name[:255],
+            "state": UploadState.RECEIVED.value,
+            "created_by": user,
+            "created_at": now,
+            # What is kept of a structure is in our own format, whatever it was in.
+            "format_override": "" if received.stored_sha256 else format_override,
+            "raw_kept": _raw_kept_of(project, received).value,
+            "stored_sha256": received.stored_sha256,
+            "reduced": received.reduced,
+        }
+        return Upload.objects.get_or_create(
+            project=project, sha256=received.sha256, defaults=row
+        )
+
+
+def _needs_bytes(known: Upload, received: ReceivedFile) -> bool:
     """Whether a copy of known bytes may lie in the store: heals one that was lost."""
     return (
         known.raw_kept != RawKept.GONE and known.stored_sha256 == received.stored_sha256
     )
 
 
-def raw_kept_of(project: Project, received: ReceivedFile) -> RawKept:
+def _raw_kept_of(project: Project, received: ReceivedFile) -> RawKept:
     """What becomes of received bytes in this project."""
     if raw_policy(project) is RawBytes.NOT_KEPT:
         return RawKept.UNTIL_READ

@@ -13,18 +13,32 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from django.db.models import F, Max
+from django.db.models import Count, F, Max
 from django.db.models.functions import Now
 
 from apps.engine.format import Opened
 from apps.engine.trace import Trace as EngineTrace
 from apps.traces.codec import content_hash, counts_of
 from apps.traces.copying import NewTrace, StoredTrace, copy_over, copy_traces
-from apps.traces.models import RejectedRecord, Step, Task, Trace, Upload
+from apps.traces.models import (
+    FLAG_PLACEHOLDER,
+    USAGE_STATES,
+    RejectedRecord,
+    Step,
+    Task,
+    Trace,
+    Upload,
+)
 from apps.traces.transitions import RawKept, UploadSource, UploadState
 
 _NUMBER = re.compile(r"\d+")
-_COUNTED = ("step_count", "model_call_count", "tool_call_count", "usage_known")
+_COUNTED = (
+    "step_count",
+    "model_call_count",
+    "tool_call_count",
+    "usage_known",
+    "error_count",
+)
 MAX_REJECTED_KEPT = 100
 
 
@@ -108,6 +122,7 @@ def rewrite_live_trace(
     if old.content_hash == content_hash(trace):
         return Written(None, upload_id)
     new = _new(old.ordinal, trace, opened)
+    states = _usage_states(trace_id)
     moved = _moved(trace_id, trace)
     stored = copy_over(
         trace_id=trace_id, upload=upload, new=new, task_ids=_task_ids(upload, trace)
@@ -115,10 +130,29 @@ def rewrite_live_trace(
     Trace.objects.filter(pk=trace_id).update(**_not_from_spans(old))
     for name in _COUNTED:
         setattr(upload, name, getattr(upload, name) - getattr(old, name))
+    _add_states(upload, {state: -count for state, count in states.items()})
     _count(upload, new, grown)
     _note(upload, added=trace.notes, removed=old.notes)
     _save(upload, opened)
     return Written(stored, upload_id, replaced=True, moved=moved)
+
+
+def _usage_states(trace_id: int) -> dict[str, int]:
+    """How many calls of a stored trace are in each state of usage, by its name."""
+    calls = Step.objects.filter(trace_id=trace_id, usage_state__isnull=False)
+    calls = calls.annotate(mark=F("flags").bitand(FLAG_PLACEHOLDER)).filter(mark=0)
+    counts = calls.order_by().values("usage_state").annotate(n=Count("seq"))
+    return {
+        USAGE_STATES[state].value: number
+        for state, number in counts.values_list("usage_state", "n")
+        if state is not None
+    }
+
+
+def _add_states(upload: Upload, change: Mapping[str, int]) -> None:
+    total = Counter(upload.usage_states)
+    total.update(change)
+    upload.usage_states = {state: count for state, count in total.items() if count > 0}
 
 
 def _moved(trace_id: int, trace: EngineTrace) -> dict[int, int]:
@@ -175,6 +209,8 @@ def _count(upload: Upload, new: NewTrace, size: int) -> None:
     upload.model_call_count += counts.model_calls
     upload.tool_call_count += counts.tool_calls
     upload.usage_known += counts.usage_known
+    upload.error_count += counts.errors
+    _add_states(upload, counts.usage_states)
     upload.models_seen = sorted({*upload.models_seen, *counts.models})
     upload.agents_seen = sorted({*upload.agents_seen, *counts.agents})
 
@@ -205,6 +241,14 @@ def _code(sentence: str) -> str:
 
 def _save(upload: Upload, opened: Opened) -> None:
     upload.format, upload.reader_version = opened.format, opened.version
+    upload.readers = [
+        {
+            "format": opened.format,
+            "version": opened.version,
+            "files": 1,
+            "traces": upload.trace_count,
+        }
+    ]
     upload.finished_at = Now()
     upload.save()
 

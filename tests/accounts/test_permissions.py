@@ -21,6 +21,7 @@ MATRIX = {
     Permission.FREEZE_REPORT: (False, False, True, True, True),
     Permission.UPLOAD: (False, False, False, True, True),
     Permission.MANAGE_TOKENS: (False, False, False, True, True),
+    Permission.MANAGE_PRIVACY: (False, False, False, True, True),
     Permission.MANAGE_MEMBERS: (False, False, False, False, True),
 }
 ROLES = (None, Role.VIEWER, Role.REVIEWER, Role.MAINTAINER, Role.OWNER)

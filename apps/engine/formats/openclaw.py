@@ -94,7 +94,8 @@ class _Log:
             if kind == "agent.end" and _messages(event):
                 # What came before is in these messages too.
                 events.clear()
-            events.append(event)
+            if not (events and _repeats(events[-1], event)):
+                events.append(event)
         else:
             self._unread[kind[:40]] += 1
         yield from ()
@@ -105,6 +106,13 @@ class _Log:
             trace = _trace(key, events, self._unread)
             if trace.steps:
                 yield trace
+
+
+def _repeats(before: dict[str, Any], event: dict[str, Any]) -> bool:
+    """Whether a start was told twice: before and after its messages were loaded."""
+    kinds = {before.get("type"), event.get("type")}
+    prompt = event.get("prompt")
+    return kinds == {"agent.start"} and bool(prompt) and before.get("prompt") == prompt
 
 
 def _messages(event: dict[str, Any]) -> list[Any]:

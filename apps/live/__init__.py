@@ -1,0 +1,1 @@
+"""Spans that arrive live over OTLP/HTTP and wait to become traces."""

@@ -1,0 +1,196 @@
+"""What becomes of the signals of a trace whose content was replaced.
+
+A signal that a reviewer has ever decided keeps its decision and its evidence, whatever
+the checks say now. A signal that still stands keeps its row, its claim and its drafts.
+Each change is told in the signal's history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from apps.engine.checks import CHECKS
+from apps.review.models import Draft, HistoryEntry, Signal
+from apps.review.operations import open_signals, write_rescreened
+from apps.review.transitions import Act, SignalState
+from apps.screening.models import Screening
+from apps.screening.operations import (
+    Answered,
+    StoredScreening,
+    drop_answers,
+    evidence_document,
+    is_queued,
+    key_of,
+    store_answers,
+)
+from apps.traces.copying import StoredTrace
+from apps.traces.operations import allow_erasing_history
+
+Key = tuple[str, int, str, str]
+Steps = Mapping[int, int]
+
+_CHANGED = "Late spans changed this trace."
+
+
+def rescreen(
+    *, project_id: int, stored: StoredTrace, moved: Steps, now: datetime
+) -> int:
+    """Answer anew about a replaced trace; returns how many signals it has now.
+
+    Runs inside the caller's transaction. `moved` says where the steps of the old
+    content stand in the new one.
+    """
+    renewal = _Renewal(stored, moved)
+    signals = list(
+        Signal.objects.select_for_update(of=("self",))
+        .filter(trace_id=stored.trace_id)
+        .select_related("screening")
+        .order_by("pk")
+    )
+    renewal.sort_out(signals)
+    allow_erasing_history()
+    Signal.objects.filter(pk__in=renewal.gone).delete()
+    drop_answers(trace_id=stored.trace_id, kept_ids=renewal.kept)
+    queued = store_answers(project_id=project_id, answered=renewal.to_store())
+    new = renewal.repoint(queued)
+    open_signals(project_id=project_id, queued=new, now=now)
+    return Signal.objects.filter(trace_id=stored.trace_id).count()
+
+
+class _Renewal:
+    """Sorts the signals of a trace into kept, changed and gone."""
+
+    def __init__(self, stored: StoredTrace, moved: Steps) -> None:
+        self._moved = moved
+        self._answers: dict[Key, Answered] = {
+            key_of(check, answer): (stored, check, answer)
+            for check in CHECKS
+            for answer in check.run(stored.trace)
+        }
+        self.gone: list[int] = []
+        self.kept: list[int] = []
+        self._kept_keys: set[Key] = set()
+        self._changed: dict[Key, Signal] = {}
+
+    def sort_out(self, signals: Sequence[Signal]) -> None:
+        """Decide for each signal what becomes of it."""
+        ids = [signal.pk for signal in signals]
+        decided = set(
+            HistoryEntry.objects.filter(
+                signal_id__in=ids, act=Act.DECIDED.value
+            ).values_list("signal_id", flat=True)
+        )
+        drafted = set(
+            Draft.objects.filter(signal_id__in=ids).values_list("signal_id", flat=True)
+        )
+        for signal in signals:
+            key = _key(signal.screening)
+            found = self._answers.get(key)
+            stands = found is not None and is_queued(found[2])
+            if found and stands and self._is_same(signal.screening, found):
+                self._keep(signal)
+            elif signal.pk in decided:
+                self._keep(signal)
+                _tell(signal, _after_a_decision(found))
+            elif stands:
+                self._changed[key] = signal
+            elif signal.state == SignalState.CLAIMED or signal.pk in drafted:
+                self._keep(signal)
+                _tell(signal, _NO_LONGER)
+            else:
+                self.gone.append(signal.pk)
+
+    def _is_same(self, old: Screening, found: Answered) -> bool:
+        """Whether the evidence is the same but for the places of its steps."""
+        _, check, answer = found
+        encoded = msgspec.json.encode(evidence_document(check, answer))
+        now: dict[str, Any] = msgspec.json.decode(encoded)
+        return _readdressed(old.evidence, self._moved) == now
+
+    def _keep(self, signal: Signal) -> None:
+        screening = signal.screening
+        self.kept.append(screening.pk)
+        self._kept_keys.add(_key(screening))
+        evidence = _readdressed(screening.evidence, self._moved)
+        if evidence != screening.evidence:
+            Screening.objects.filter(pk=screening.pk).update(evidence=evidence)
+
+    def to_store(self) -> list[Answered]:
+        """The answers that take the place of those that are dropped."""
+        return [
+            answered
+            for key, answered in self._answers.items()
+            if key not in self._kept_keys
+        ]
+
+    def repoint(self, queued: Sequence[StoredScreening]) -> list[StoredScreening]:
+        """Give the changed signals their new answers; returns those that are new."""
+        new = []
+        for item in queued:
+            signal = self._changed.get(key_of(item.check, item.screening))
+            if signal is None:
+                new.append(item)
+                continue
+            before = signal.headline
+            _point_at(signal, item)
+            _tell(signal, f"{_CHANGED} The evidence is new. Before: {before}")
+        return new
+
+
+_NO_LONGER = (
+    f"{_CHANGED} The check no longer fires here; the evidence shown is that of before."
+)
+
+
+def _after_a_decision(found: Answered | None) -> str:
+    kept = f"{_CHANGED} The decision and its evidence stay as they were; the check "
+    if found is None:
+        return kept + "no longer has an answer about this part of the trace."
+    return kept + f"now says: {found[2].headline}"
+
+
+def _key(screening: Screening) -> Key:
+    return (
+        screening.check_slug,
+        screening.check_version,
+        screening.parameters_hash,
+        screening.scope,
+    )
+
+
+def _readdressed(evidence: dict[str, Any], moved: Steps) -> dict[str, Any]:
+    """The evidence with its steps where they stand now, if all are still there."""
+    series = evidence.get("series")
+    places = [*evidence.get("steps", ()), *(series["steps"] if series else ())]
+    if any(place not in moved for place in places):
+        return evidence
+    evidence = dict(evidence)
+    if "steps" in evidence:
+        evidence["steps"] = [moved[place] for place in evidence["steps"]]
+    if series:
+        steps = [moved[place] for place in series["steps"]]
+        evidence["series"] = {**series, "steps": steps}
+    return evidence
+
+
+def _point_at(signal: Signal, item: StoredScreening) -> None:
+    evidence = item.screening.evidence
+    signal.screening = Screening.objects.get(pk=item.screening_id)
+    signal.agent = evidence.agent or ""
+    signal.chance = evidence.chance.value if evidence.chance else 1.0
+    signal.effect = evidence.effect or 0.0
+    signal.length = evidence.length or 0
+    signal.usage_missing = bool(evidence.usage_missing)
+    signal.outcome = item.trace.trace.outcome.kind.value
+    signal.headline = item.screening.headline
+
+
+def _tell(signal: Signal, note: str) -> None:
+    """Write the change into the history, unless its last line says just that."""
+    last = HistoryEntry.objects.filter(signal=signal).order_by("-base_version").first()
+    if last is None or (last.act, last.note) != (Act.RESCREENED.value, note):
+        write_rescreened(signal, note=note)
