@@ -31,7 +31,7 @@ from apps.live.arrival import NO_ID, NO_ID_SENTENCE, Refused, spans_of, varint
 from apps.live.encoding import JSON, PROTOBUF, BadRequest, decode
 from apps.live.operations import CannotKeep, note_refusals, receive_spans
 from apps.live.queries import pressure
-from apps.pipeline.privacy import reduced_export
+from apps.pipeline.privacy import Privacy, reduced_export
 from apps.traces.storage import size_in_words
 
 CHUNK: Final = 64 * 1024
@@ -100,7 +100,7 @@ def _take(request: HttpRequest, encoding: str) -> Refused:
         export = decode(_body(request), encoding)
     except BadRequest as error:
         refused = Refused()
-        refused.add("bad_request", str(error))
+        refused.add("bad_request", Privacy.of(project).keep_sentence(str(error)))
         note_refusals(project_id=project.pk, refused=refused, now=now)
         raise _Refusal(400, str(error)) from error
     # What a project does not keep is dropped here, before anything is written.

@@ -13,6 +13,7 @@ import pytest
 from django.db import transaction
 from django.db.models.functions import Now
 
+from apps.engine.format import Opened
 from apps.engine.formats.evalsite_writer import dump
 from apps.pipeline.flow import read_again, submit_upload
 from apps.pipeline.heartbeat import kept_alive
@@ -239,7 +240,7 @@ def test_a_reader_that_lost_its_claim_writes_nothing_any_more(project):
     Upload.objects.filter(pk=upload.pk).update(lease_until=Now())
     assert claim_upload(upload_id=upload.pk, lease_seconds=60) is not None
     batch = Batch()
-    batch.add_trace(0, decay_trace(5, 4, 3, 2, 1))
+    batch.add_trace(0, decay_trace(5, 4, 3, 2, 1), Opened("", "evalsite-jsonl", 1))
     with pytest.raises(LostClaim), transaction.atomic():
         store_batch(claim=zombie, batch=batch)
     assert stored(upload) == 0
