@@ -27,6 +27,7 @@ from evalsite.places import held
 from evalsite.processes import CannotStart
 
 _PREFIX = "evalsite-tests-"
+_OURS = "EVALSITE_TESTS_SET"
 _PLAIN = ("tests/engine/", "tests/figures/")
 
 
@@ -41,19 +42,30 @@ class TestServers:
         self.names: list[str] = []
 
     def choose(self) -> None:
-        """Set the addresses in the environment; starts nothing."""
+        """Set the addresses in the environment; starts nothing.
+
+        A worker of pytest-xdist forgets the addresses that it inherits from the process
+        that started it: each worker has servers of its own.
+        """
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            for name in os.environ.pop(_OURS, "").split():
+                os.environ.pop(name, None)
         _remove_abandoned()
         self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         # The servers' account must pass through a folder that mkdtemp made for us.
         self.folder.chmod(0o711)
         data_dir = self.folder / "data"
         database_url, redis_url = embedded_urls(data_dir)
+        ours: list[str] = []
         if not os.environ.get("DATABASE_URL"):
             self.names.append("postgres")
             os.environ["DATABASE_URL"] = database_url
+            ours.append("DATABASE_URL")
         if not os.environ.get("REDIS_URL"):
             self.names.append("valkey")
             os.environ["REDIS_URL"] = redis_url
+            ours.append("REDIS_URL")
+        os.environ[_OURS] = " ".join(ours)
         os.environ["EVALSITE_DATA_DIR"] = str(data_dir)
         os.environ["EVALSITE_SECRET_KEY"] = "only-for-tests-" + "0123456789" * 5
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
@@ -114,7 +126,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    if session.config.option.collectonly:
+    if session.config.option.collectonly or _has_workers(session.config):
         return
     root = session.config.rootpath
     wanting = [
@@ -128,6 +140,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         _run.start()
     except CannotStart as error:
         pytest.exit(str(error), returncode=2)
+
+
+def _has_workers(config: pytest.Config) -> bool:
+    """Whether this process only hands the tests to others, which have their servers."""
+    is_worker = "PYTEST_XDIST_WORKER" in os.environ
+    return bool(config.getoption("numprocesses", None)) and not is_worker
 
 
 @pytest.hookimpl(trylast=True)

@@ -82,7 +82,10 @@ def test_it_marks_an_answer_that_was_given_again_as_a_placeholder():
     assert abandoned.status is StepStatus.UNFINISHED
     assert run.body.input == {"cmd": "ls -l"}
     assert run.call.requested_by == real.seq
-    assert describe(trace).model_calls == 1
+    [sequence] = serial_sequences(trace)
+    assert sequence.steps == (real.seq,)
+    assert sequence.placeholders_removed == (placeholder.seq,)
+    assert describe(trace).usage.zero_suspect == 1
 
 
 def test_it_keeps_a_call_without_usage_whose_tool_ran_as_a_real_call():
@@ -241,13 +244,20 @@ def test_it_finds_the_counts_of_the_index(row):
     assert found == wanted
 
 
-def test_it_counts_real_calls_and_not_their_placeholders(shared_data):
+def test_its_sequences_hold_real_calls_and_not_their_placeholders(shared_data):
     folder = shared_data / "claude_code_stream_json"
     made = {
-        path.name.split("__")[0]: describe(traces_of(path.read_bytes())[0])
+        path.name.split("__")[0]: [
+            count
+            for sequence in serial_sequences(traces_of(path.read_bytes())[0])
+            for count in sequence.outputs
+        ]
         for path in folder.iterdir()
     }
-    found = {name: (one.model_calls, one.usage.reported) for name, one in made.items()}
+    found = {
+        name: (len(counts), len(counts) - counts.count(None))
+        for name, counts in made.items()
+    }
     assert found["mteb-retrieve"] == (59, 59)
     # Two answers without usage were not given again: the first and the last one.
     assert found["train-fasttext"] == (46, 44)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from apps.engine.format import Item, Note, Source
+from apps.engine.reading.ag2_history import add_history, history_in
 from apps.engine.reading.answers import Answer, Asked, add_answer, answer_of
 from apps.engine.reading.clock import any_time_ns
 from apps.engine.reading.json_gate import (
@@ -39,11 +40,10 @@ _RUN_ID: Final = re.compile(
     r"_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 )
 _HANDOFF_TOOL: Final = "transfer_to_"
-_SAVED: Final = {
-    "UserMessage": "TextMessage", "SystemMessage": "TextMessage",
-    "AssistantMessage": "AssistantMessage",
-    "FunctionExecutionResultMessage": "ToolCallExecutionEvent",
-}  # fmt: skip
+_SAVED: Final = frozenset(
+    {"UserMessage", "SystemMessage", "AssistantMessage",
+     "FunctionExecutionResultMessage"}
+)  # fmt: skip
 _CONTEXT: Final = (
     "The state of one agent holds what its model was told, without usage and without "
     "the calls that were dropped from its context."
@@ -61,7 +61,7 @@ class AutoGen:
     label = "AutoGen"
     version = 1
     description = (
-        "AutoGen task results (messages with source and type), saved team states and "
+        "AutoGen and AG2: task results (messages with source and type), saved team states and "
         "states of agents, and the JSON lines of its event log. Each message with models_usage, or each "
         "LLMCall of the log, is one model call of the agent that is its source."
     )
@@ -69,7 +69,8 @@ class AutoGen:
     def recognises(self, source: Source) -> bool:
         """Whether the file begins with a task result, a state or a log event."""
         record = first_record(source)
-        return _thread_in(record) is not None or _is_log(record)
+        is_kept = _thread_in(record) is not None or history_in(record) is not None
+        return is_kept or _is_log(record)
 
     def read(self, source: Source) -> Iterator[Item]:
         """Yield one trace for each result, and one for a log; `UnreadableTrace` else."""
@@ -145,19 +146,12 @@ class _Taker:
         if _is_log(value):
             self._skipped += not self._loose.take_event(value)
             return
-        thread = _thread_in(value)
-        if thread is None:
-            raise RefusedRecord("This is no result, state or event of AutoGen.", "$")
-        if not thread:
-            raise RefusedRecord("The saved state holds no messages.", "$.agent_states")
-        team = _Team()
-        if "llm_context" in mapping(value):
-            team.remarks.add(_CONTEXT)
-        for index, message in enumerate(thread):
-            if not isinstance(message, dict):
-                raise RefusedRecord("This is not a message.", f"$.messages[{index}]")
-            team.take(message)
-        yield team.trace(f"run {record.number}", mapping(value))
+        if history_in(value) is None:
+            yield _of_thread(value, record.number)
+        else:
+            chat = _Team()
+            add_history(chat.transcript, history_in(value) or [])
+            yield chat.trace(f"chat {record.number}", value)
 
     def ends(self) -> Iterator[Item]:
         """Yield the trace of what stood alone, and what was left out."""
@@ -165,6 +159,23 @@ class _Taker:
             yield Note("messages_not_read", _NOT_READ, self._skipped)
         if self._loose.transcript.drafts:
             yield self._loose.trace("run", {})
+
+
+def _of_thread(value: Any, number: int) -> Trace:
+    """Return the trace of a result or a saved state."""
+    thread = _thread_in(value)
+    if thread is None:
+        raise RefusedRecord("This is no result, state or event of AutoGen.", "$")
+    if not thread:
+        raise RefusedRecord("The saved state holds no messages.", "$.agent_states")
+    team = _Team()
+    if "llm_context" in mapping(value):
+        team.remarks.add(_CONTEXT)
+    for index, message in enumerate(thread):
+        if not isinstance(message, dict):
+            raise RefusedRecord("This is not a message.", f"$.messages[{index}]")
+        team.take(message)
+    return team.trace(f"run {number}", mapping(value))
 
 
 class _Team:
@@ -177,7 +188,7 @@ class _Team:
         self._thought: dict[str, Any] = {}
 
     def _agent(self, source: str) -> int:
-        """Return the invocation of an agent; a run with one agent has only the root."""
+        """Return the invocation of an agent, which lasts for the whole run."""
         name = _RUN_ID.sub("", source.split("/", 1)[0])
         if name not in self._agents:
             self._agents[name] = self.transcript.invoke(
@@ -212,7 +223,7 @@ class _Team:
     def _executed(self, message: dict[str, Any], invocation: int) -> None:
         """Add the code that an agent ran as a tool; it failed by its exit code."""
         result = mapping(message.get("result"))
-        failed = result.get("exit_code") not in {0, None}
+        failed = result.get("exit_code") not in (0, None)
         draft = self.transcript.ask(
             name="code_executor", call_id=None, arguments=None, by=None
         )
@@ -228,7 +239,8 @@ class _Team:
         for draft in reversed(self.transcript.drafts):
             if draft.kind is StepKind.MODEL_CALL:
                 return False
-            if str(draft.name).startswith(_HANDOFF_TOOL):
+            is_tool = draft.kind is StepKind.TOOL_CALL
+            if is_tool and str(draft.name).startswith(_HANDOFF_TOOL):
                 draft.kind = StepKind.HANDOFF
                 draft.attributes = {"target": message.get("target")}
                 return True
@@ -236,7 +248,7 @@ class _Team:
 
     def _call(self, message: dict[str, Any], invocation: int) -> None:
         content = message.get("content")
-        requests = isinstance(content, list) and message.get("type") in {
+        requests = isinstance(content, list) and word(message.get("type")) in {
             "ToolCallRequestEvent",
             "AssistantMessage",
         }
@@ -342,7 +354,11 @@ class _Team:
             start_ns=start,
             end_ns=end,
             order=order,
-            metadata={"stop_reason": stop} if stop else {},
+            metadata={
+                key: item
+                for key, item in (("stop_reason", stop), ("cost", facts.get("cost")))
+                if item
+            },
             notes=self.remarks.sentences(),
         )
 

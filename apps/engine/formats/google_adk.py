@@ -36,8 +36,8 @@ _EXPECTED: Final = (
 )
 # The numbers of ADK's EvalStatus; 3 is "not evaluated".
 _VERDICTS: Final = {
-    "1": OutcomeKind.PASS, "PASSED": OutcomeKind.PASS,
-    "2": OutcomeKind.FAIL, "FAILED": OutcomeKind.FAIL,
+    "1": OutcomeKind.PASS, "PASSED": OutcomeKind.PASS, "PASS": OutcomeKind.PASS,
+    "2": OutcomeKind.FAIL, "FAILED": OutcomeKind.FAIL, "FAIL": OutcomeKind.FAIL,
 }  # fmt: skip
 _PARTIAL: Final = "Partial events of a stream, which the whole event repeats: {n}."
 

@@ -238,6 +238,7 @@ class _Taker:
         self._responses: list[dict[str, Any]] = []
         self._loose = _Conversation()
         self._stream_events = 0
+        self._begun: dict[str, Any] | None = None
 
     def __call__(self, record: Record) -> Iterator[Item]:
         value = record.value
@@ -256,13 +257,27 @@ class _Taker:
             raise RefusedRecord("This is neither a response nor an item.", "$")
 
     def _take_event(self, event: dict[str, Any]) -> None:
-        if word(event["type"]) in _TERMINAL and is_response(event.get("response")):
-            self._responses.append(event["response"])
-        else:
-            self._stream_events += 1
+        response = event.get("response")
+        if word(event["type"]) in _TERMINAL and is_response(response):
+            self._responses.append(mapping(response))
+            self._begun = None
+            return
+        self._stream_events += 1
+        if event["type"] == "response.created" and is_response(response):
+            self._end_cut_stream()
+            self._begun = mapping(response) | {"output": []}
+        elif event["type"] == "response.output_item.done" and self._begun is not None:
+            self._begun["output"].append(event.get("item"))
+
+    def _end_cut_stream(self) -> None:
+        """Keep a response whose stream broke off, with the items that were whole."""
+        if self._begun is not None:
+            self._responses.append(self._begun)
+        self._begun = None
 
     def traces(self) -> Iterator[Trace]:
         """Yield what needed the whole file: items a line, and responses."""
+        self._end_cut_stream()
         self._loose.close()
         if self._loose.transcript.drafts:
             yield self._loose.trace("conversation")

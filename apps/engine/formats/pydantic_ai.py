@@ -40,6 +40,7 @@ _SAID: Final = {
 }
 _OUTCOMES: Final = {
     "success": StepStatus.OK, "failed": StepStatus.ERROR, "denied": StepStatus.ERROR,
+    "retried": StepStatus.ERROR, "interrupted": StepStatus.UNFINISHED,
 }  # fmt: skip
 _HOLDERS: Final = ("messages", "all_messages", "message_history")
 
@@ -215,11 +216,29 @@ class _History:
                 results.append(part)
         answer.text = "\n".join(texts["text"]) or None
         answer.reasoning = "\n".join(texts["thinking"]) or None
+        failed = self._failed_attempts(message, invocation)
         draft = add_answer(self._transcript, answer, invocation)
+        with_call(draft, retry_of=failed)
         provider = clip(message.get("provider_name"), NAME, self._remarks)
         with_call(draft, provider=provider)
         for part in results:
             self._transcript.give(_returned(part, any_time_ns(part.get("timestamp"))))
+
+    def _failed_attempts(self, message: dict[str, Any], invocation: int) -> int | None:
+        """Add the calls of the models that failed before; return the last of them."""
+        number = None
+        for held in listed(message.get("failed_attempts")):
+            attempt = mapping(held)
+            number = len(self._transcript.drafts)
+            failed = Answer(
+                model=attempt.get("model_name"),
+                counts=usage_counts(attempt.get("usage")),
+                error_type=attempt.get("outcome") or "error",
+                error_message=attempt.get("error"),
+                role="failed attempt",
+            )
+            add_answer(self._transcript, failed, invocation)
+        return number
 
     def trace(self, facts: dict[str, Any], name: str) -> Trace:
         """Return the trace; `name` is used where nothing names it."""

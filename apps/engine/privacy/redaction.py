@@ -39,6 +39,8 @@ _CARD_NAME: Final = re.compile(r"card|(?:^|[_\W])(?:pan|cc)(?:$|[_\W])", re.IGNO
 _CARD_RANGE: Final = range(10**12, 10**19)
 SHORTEST: Final = 6
 GROUP: Final = 16
+KNOWN: Final = 64
+REPEATED: Final = range(1_000, 65_536)
 _encoder: Final = msgspec.json.Encoder()
 _ALL: Final = Prefilter(RULES)
 
@@ -104,6 +106,7 @@ class Redactor:
 
     def __init__(self) -> None:
         self.counts: Counts = Counter()
+        self._clean = _CleanTexts()
 
     def text(self, text: str) -> str:
         """A text without its secrets."""
@@ -128,9 +131,13 @@ class Redactor:
         new: list[Step] = []
         for first in range(0, len(steps), GROUP):
             group = steps[first : first + GROUP]
-            texts = [(step.body, step.error_message) for step in group]
+            texts = [(self._clean.unseen(step), step.error_message) for step in group]
             rules = _rules_for(texts)
-            new += [self._step(step, rules) for step in group] if rules else group
+            if rules:
+                new += [self._step(step, rules) for step in group]
+            else:
+                self._clean.remember(group)
+                new += group
         if all(a is b for a, b in zip(new, steps, strict=True)):
             return steps
         return tuple(new)
@@ -155,6 +162,40 @@ class Redactor:
         if all(a is b for a, b in zip(new, fields, strict=True)):
             return body
         return Body(*new)
+
+
+class _CleanTexts:
+    """Long texts in which no rule found anything, such as the same prompt in each trace.
+
+    Looking one up costs a tenth of searching it again. The last few are kept.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, None] = {}
+
+    def unseen(self, step: Step) -> Any:
+        """The body of a step for a search, without an output that is known."""
+        body = step.body
+        if body is None:
+            return None
+        said = body.output
+        if isinstance(said, str) and len(said) in REPEATED and said in self._known:
+            self._keep(said)
+            return (body.input, body.reasoning, body.attributes)
+        return body
+
+    def remember(self, steps: Iterable[Step]) -> None:
+        """Keep the long outputs of steps in which nothing was found."""
+        for step in steps:
+            said = step.body.output if step.body is not None else None
+            if isinstance(said, str) and len(said) in REPEATED:
+                self._keep(said)
+
+    def _keep(self, text: str) -> None:
+        self._known.pop(text, None)
+        self._known[text] = None
+        if len(self._known) > KNOWN:
+            del self._known[next(iter(self._known))]
 
 
 def _rules_for(value: Any, among: tuple[Rule, ...] = RULES) -> tuple[Rule, ...]:

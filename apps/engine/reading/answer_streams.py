@@ -62,7 +62,7 @@ class ChunkedCompletion:
                 self._whole[key] = chunk[key]
         choices = listed(chunk.get("choices"))
         choice = mapping(choices[0]) if choices else {}
-        if choice.get("index") not in {None, 0}:
+        if choice.get("index") not in (None, 0):
             return
         self._finish = choice.get("finish_reason") or self._finish
         delta = mapping(choice.get("delta"))

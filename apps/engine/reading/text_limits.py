@@ -43,13 +43,20 @@ def clip(value: Any, limit: int, remarks: Remarks) -> str | None:
     Whole numbers become their digits; lists, objects and blank texts are not names
     and give `None`.
     """
-    if isinstance(value, bool) or value is None:
+    if value is None:
         return None
-    if isinstance(value, int | float):
-        value = str(value) if abs(value) < 1e30 else repr(float(value))
-    if not isinstance(value, str) or not value.strip():
+    if not isinstance(value, str):
+        value = _digits(value)
+    if not value.strip():
         return None
     if len(value) > limit:
         remarks.add(_CUT)
         value = value[: limit - 1] + "\u2026"
-    return _UNSAFE.sub("\ufffd", value)
+    # Most are plain, which is seen faster than the few unsafe characters are sought.
+    return value if value.isprintable() else _UNSAFE.sub("\ufffd", value)
+
+
+def _digits(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    return str(value) if abs(value) < 1e30 else repr(float(value))

@@ -14,6 +14,7 @@ from evalsite.places import PROJECT_DIR
 from evalsite.processes import CannotStart
 
 BROWSER_TESTS = "tests/browser"
+MOST_PROCESSES = 4
 
 
 class Command(BaseCommand):
@@ -30,6 +31,7 @@ class Command(BaseCommand):
             self.stderr.write(str(error))
             sys.exit(2)
         os.chdir(PROJECT_DIR)
+        extra += [] if arguments else on_all_cores()
         words = [sys.executable, "-m", "pytest", *extra, *arguments]
         sys.stdout.flush()
         os.execv(sys.executable, words)  # noqa: S606 - our own interpreter
@@ -37,6 +39,15 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002
         """Refuse: the arguments belong to pytest and are read from the command line."""
         raise CommandError("Call it from the command line: python3 manage.py test")
+
+
+def on_all_cores() -> list[str]:
+    """Return what pytest needs to hear to run everything on up to four cores.
+
+    A file stays with one process, which has servers of its own.
+    """
+    cores = min(os.cpu_count() or 1, MOST_PROCESSES)
+    return ["-n", str(cores), "--dist", "loadfile"] if cores > 1 else []
 
 
 def browser_arguments(arguments: Sequence[str]) -> list[str]:
