@@ -250,7 +250,9 @@ class TestWhatIsRefused:
         answer = send(body=bomb, headers={"Content-Encoding": "gzip"})
         assert answer.status_code == 413
 
-    @pytest.mark.parametrize("body", [b"plain", gzip.compress(b"x" * 99)[:-9], b""])
+    @pytest.mark.parametrize(
+        "body", [b"plain", gzip.compress(b"x" * 99, mtime=0)[:-9], b""]
+    )
     def test_damaged_packing_is_400(self, send, body):
         answer = send(body=body, headers={"Content-Encoding": "gzip"})
         assert answer.status_code == 400
