@@ -19,7 +19,7 @@ check:  ## Check style, types, floors, migrations and templates
 fix:  ## Repair what style and format checks can repair
 	@$(PYTHON) manage.py fix-code
 
-bench:  ## Measure upload-to-visible speed beside the floor
+bench:  ## Measure uploads and the parsing of each format beside their floors, and memory
 	@$(PYTHON) manage.py bench
 
 shot:  ## Take screenshots of the main pages into .shots

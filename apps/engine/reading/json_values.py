@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 from apps.engine.format import Note
@@ -20,7 +21,9 @@ from apps.engine.reading.json_words import (
 )
 
 _UNSAFE_ESCAPE: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
-_TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)\s*+(:?)|[\[\]{},]', re.DOTALL)
+_TOKENS: Final = re.compile(
+    r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)\s*+(:?)|[\[\]{},]', re.DOTALL
+)
 _SEARCH_KEYS_UNTIL: Final = 4 * 1024 * 1024
 
 
@@ -71,7 +74,7 @@ class Decoder:
             raise
         except ValueError:
             raise RefusedValue(TOO_LONG_INTEGER) from None
-        if is_too_deep(value):
+        if _may_be_deep(text, at, end) and is_too_deep(value):
             raise RefusedValue(TOO_DEEP)
         if self._duplicate_key is not None:
             self._note_duplicate(text, at, end, line)
@@ -102,8 +105,7 @@ class Decoder:
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) != len(pairs):
-            names = [key for key, _ in pairs]
-            self._duplicate_key = next(key for key in names if names.count(key) > 1)
+            self._duplicate_key = _first_repeated(key for key, _ in pairs)
         return made
 
     def _float(self, digits: str) -> float:
@@ -148,11 +150,25 @@ class Decoder:
         return clean
 
 
+def _first_repeated(keys: Iterable[str]) -> str | None:
+    seen: set[str] = set()
+    for key in keys:
+        if key in seen:
+            return key
+        seen.add(key)
+    return None
+
+
 def _has_unsafe_escape(text: str, at: int, end: int) -> bool:
     return (
         text.find("\\u", at, end) >= 0
         and _UNSAFE_ESCAPE.search(text, at, end) is not None
     )
+
+
+def _may_be_deep(text: str, at: int, end: int) -> bool:
+    """Whether a text has enough brackets to be nested deeper than `MAX_DEPTH`."""
+    return text.count("[", at, end) + text.count("{", at, end) > MAX_DEPTH
 
 
 def is_too_deep(value: Any) -> bool:

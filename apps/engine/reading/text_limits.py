@@ -59,4 +59,4 @@ def clip(value: Any, limit: int, remarks: Remarks) -> str | None:
 def _digits(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return ""
-    return str(value) if abs(value) < 1e30 else repr(float(value))
+    return str(value)

@@ -9,9 +9,10 @@ https://docs.anthropic.com/en/api/messages, https://ai.google.dev/api/generate-c
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Final
 
-from apps.engine.reading.token_counts import LARGEST, Counts, whole_number
+from apps.engine.reading.token_counts import Counts, whole_number, with_cache
 
 _INPUT: Final = (
     "prompt_tokens", "input_tokens", "inputTokens", "promptTokens", "request_tokens",
@@ -61,9 +62,9 @@ def usage_counts(usage: Any, source: str = "usage") -> Counts:
     output, key = _first(usage, _OUTPUT)
     given, name = _first(usage, _INPUT)
     for key_of_input, keys in _BESIDE_INPUT:
-        if given is not None and name == key_of_input:
-            beside = [whole_number(usage.get(one)) or 0 for one in keys]
-            given = min(given + sum(beside), LARGEST)
+        if name == key_of_input:
+            beside = [whole_number(usage.get(one)) for one in keys]
+            given = with_cache(given, *beside)
     return Counts(
         input_total=given,
         input_cached=_first(usage, _CACHED)[0],
@@ -75,13 +76,18 @@ def usage_counts(usage: Any, source: str = "usage") -> Counts:
     )
 
 
+@cache
+def _paths(keys: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
+    """The object that holds each key ("" for the usage itself), its name, the key."""
+    parts = [(key.rpartition("."), key) for key in keys]
+    return tuple((holder, name, key) for (holder, _, name), key in parts)
+
+
 def _first(usage: dict[str, Any], keys: tuple[str, ...]) -> tuple[int | None, str]:
-    for key in keys:
-        holder: Any = usage
-        *parents, last = key.split(".")
-        for parent in parents:
-            holder = holder.get(parent) if isinstance(holder, dict) else None
-        found = whole_number(holder.get(last)) if isinstance(holder, dict) else None
+    for holder, name, key in _paths(keys):
+        fields = usage.get(holder) if holder else usage
+        value = fields.get(name) if isinstance(fields, dict) else None
+        found = None if value is None else whole_number(value)
         if found is not None:
             return found, key
     return None, ""
