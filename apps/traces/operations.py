@@ -6,6 +6,7 @@ on who may write.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
@@ -154,7 +155,10 @@ def _sort_out_known(claim: Claim, batch: Batch) -> tuple[list[NewTrace], int]:
         digest = content_hash(trace)
         if trace.native_id is None or trace.native_id not in known:
             reader = batch.readers[ordinal]
-            new.append(NewTrace(ordinal, digest, trace, counts_of(trace), reader))
+            asked = batch.input_hashes[ordinal]
+            new.append(
+                NewTrace(ordinal, digest, trace, counts_of(trace), reader, asked)
+            )
             if trace.native_id:
                 known[trace.native_id] = (digest, claim.upload_id)
         elif known[trace.native_id][0] == digest:
@@ -173,8 +177,17 @@ def _sort_out_known(claim: Claim, batch: Batch) -> tuple[list[NewTrace], int]:
     return new, here
 
 
+def _in_natural_order(key: str) -> list[tuple[int, str]]:
+    """Sort task 2 before task 10: pages list tasks as they were made."""
+    return [
+        (int(part), "") if part.isdecimal() and len(part) < 19 else (0, part)
+        for part in re.split(r"(\d+)", key)
+    ]
+
+
 def _task_ids(claim: Claim, new: Sequence[NewTrace]) -> dict[str, int]:
-    keys = sorted({item.trace.task for item in new if item.trace.task})
+    named = {item.trace.task for item in new if item.trace.task}
+    keys = sorted(named, key=_in_natural_order)
     if not keys:
         return {}
     Task.objects.bulk_create(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import msgspec
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Count, Max, Q, QuerySet, Sum
 
 from apps.accounts.models import Project
@@ -18,12 +19,23 @@ from apps.traces.transitions import TaskSource
 
 MAX_KEY = 200
 MAX_TRIAL = 2**31 - 1
+MOST_MOVED = 1_000
+_PLACE = ("task", "trial", "is_task_set")
 _KEY = "same input "
 _LOOKED_AT = 64
+_DEEPEST = 6
+_NOT_SAID = frozenset({"type", "role", "id", "name", "mime_type"})
 
-# Traces of the project that share a root input with one of those asked about, where
-# neither the file nor a person says of which task they are.
-_SHARED = """
+_AT_ONCE = 200
+
+# A session log that grew and was uploaded again is the same run, not another trial.
+_RUN = """
+    CASE WHEN native_id IS NULL AND session <> '' THEN session
+         ELSE traces_trace.id::text END
+"""
+# Root inputs that traces of the project share, of those asked about, where neither the
+# file nor a person says of which task they are, and one of them is of none yet.
+_SHARED = f"""
     SELECT input_hash
     FROM traces_trace
     LEFT JOIN traces_task ON traces_task.id = traces_trace.task_id
@@ -32,26 +44,36 @@ _SHARED = """
       AND NOT is_task_set
       AND (task_id IS NULL OR traces_task.source = 'input')
     GROUP BY input_hash
-    HAVING count(*) > 1
-"""
-_NUMBERED = """
-    WITH counted AS (
-        SELECT id, row_number() OVER (ORDER BY id) AS place
+    HAVING count(DISTINCT {_RUN}) > 1 AND bool_or(task_id IS NULL)
+"""  # noqa: S608 - no value comes from outside
+_NUMBERED = f"""
+    WITH fresh AS (
+        SELECT id, {_RUN} AS run, min(id) OVER (PARTITION BY {_RUN}) AS first
         FROM traces_trace
         WHERE project_id = %(project)s AND input_hash = %(hash)s
           AND task_id IS NULL AND NOT is_task_set
+    ), known AS (
+        SELECT {_RUN} AS run, min(trial) AS trial
+        FROM traces_trace WHERE task_id = %(task)s GROUP BY 1
+    ), numbered AS (
+        SELECT fresh.id, known.trial AS known,
+               dense_rank() OVER (PARTITION BY known.trial IS NULL ORDER BY first)
+                   AS place
+        FROM fresh LEFT JOIN known USING (run)
     )
     UPDATE traces_trace
-    SET task_id = %(task)s, trial = COALESCE(trial, %(last)s + counted.place)
-    FROM counted WHERE traces_trace.id = counted.id
-"""
+    SET task_id = %(task)s,
+        trial = COALESCE(traces_trace.trial, numbered.known, %(last)s + numbered.place)
+    FROM numbered WHERE traces_trace.id = numbered.id
+"""  # noqa: S608 - no value comes from outside
 
 
 class TaskRow(msgspec.Struct, frozen=True):
-    """A task with the number of its trials and how they ended."""
+    """A task with the number of its trials, how they ended, and who placed them."""
 
     task: Task
     trials: int
+    by_hand: int
     passed: int
     failed: int
     signals: int
@@ -70,6 +92,14 @@ class Placed(msgspec.Struct, frozen=True):
     is_set: bool
 
 
+class Moved(msgspec.Struct, frozen=True):
+    """How one trace stood in a task before it was moved to another."""
+
+    trace: int
+    trial: int | None
+    is_set: bool
+
+
 class WrongPlace(Exception):
     """A task or trial cannot be taken; the message is a sentence for a person."""
 
@@ -80,16 +110,31 @@ def find_trials(*, project_id: int, input_hashes: Iterable[str]) -> int:
     What a file or a person says stays. Safe to run any number of times and in
     parallel: one at a time finds in a project, and what is found already is left.
     """
-    hashes = sorted(set(input_hashes))
-    if not hashes:
-        return 0
+    hashes = iter(sorted(set(input_hashes)))
+    moved = 0
+    # Some at a time: whoever stores a live trace of the project waits for the lock.
+    while some := list(islice(hashes, _AT_ONCE)):
+        moved += _find(project_id, some)
+    return moved
+
+
+def _find(project_id: int, hashes: list[str]) -> int:
     with transaction.atomic(), connection.cursor() as cursor:
-        # Two uploads that end together must each see what the other has stored.
+        lock_finding(project_id=project_id)
+        cursor.execute(_SHARED, {"project": project_id, "hashes": hashes})
+        return sum(_join(cursor, project_id, row[0]) for row in cursor.fetchall())
+
+
+def lock_finding(*, project_id: int) -> None:
+    """Keep others from finding trials in a project until the transaction ends.
+
+    Two uploads that end together must each see what the other has stored. Who locks
+    uploads or traces in the same transaction takes this lock first.
+    """
+    with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_advisory_xact_lock(hashtext('find_trials'), %s)", [project_id]
         )
-        cursor.execute(_SHARED, {"project": project_id, "hashes": hashes})
-        return sum(_join(cursor, project_id, row[0]) for row in cursor.fetchall())
 
 
 def find_trials_of_upload(*, project_id: int, upload_id: int) -> int:
@@ -130,10 +175,22 @@ def _join(cursor: Any, project_id: int, digest: str) -> int:
 
 def _title(trace: Trace) -> str:
     """How the root input begins, on one line."""
-    said = root_input(engine_trace(trace, most=_LOOKED_AT))
-    text = said if isinstance(said, str) else msgspec.json.encode(said).decode()
-    words = " ".join(text.split())
+    words = " ".join(_texts(root_input(engine_trace(trace, most=_LOOKED_AT)), 0))
+    words = " ".join(words.split())
     return words[:119] + "\u2026" if len(words) > 120 else words
+
+
+def _texts(value: Any, depth: int) -> Iterator[str]:
+    """The texts inside a value, in order; keys and kinds of parts say nothing."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list) and depth < _DEEPEST:
+        for item in value:
+            yield from _texts(item, depth + 1)
+    elif isinstance(value, dict) and depth < _DEEPEST:
+        for key, item in value.items():
+            if key not in _NOT_SAID:
+                yield from _texts(item, depth + 1)
 
 
 def place_trace(*, trace: Trace, task: str, trial: int | None) -> Placed:
@@ -162,8 +219,9 @@ def place_trace(*, trace: Trace, task: str, trial: int | None) -> Placed:
 
 def put_back(*, trace: Trace, placed: Placed) -> None:
     """Undo `place_trace`: the trace stands where it stood before."""
-    place_trace(trace=trace, task=placed.task, trial=placed.trial)
-    Trace.objects.filter(pk=trace.pk).update(is_task_set=placed.is_set)
+    with transaction.atomic():
+        place_trace(trace=trace, task=placed.task, trial=placed.trial)
+        Trace.objects.filter(pk=trace.pk).update(is_task_set=placed.is_set)
 
 
 def _task_named(project: Project, name: str) -> Task:
@@ -186,36 +244,90 @@ def rename_task(*, task: Task, name: str) -> None:
     key = " ".join(name.replace("\x00", "").split())
     if not key or len(key) > MAX_KEY:
         raise WrongPlace("A task needs a name of 1 to 200 characters.")
+    taken = WrongPlace(
+        f"A task “{key}” is here already. Join the two instead of renaming one."
+    )
     if Task.objects.filter(project=task.project, key=key).exclude(pk=task.pk).exists():
-        raise WrongPlace(
-            f"A task “{key}” is here already. Join the two instead of renaming one."
-        )
+        raise taken
     if task.source == TaskSource.INPUT.value:
         # The key finds later trials by their input: only the words shown change.
         task.title = key
         task.save(update_fields=["title"])
         return
     task.key = key
-    task.save(update_fields=["key"])
+    try:
+        with transaction.atomic():
+            task.save(update_fields=["key"])
+    except IntegrityError as error:
+        # A file or a person has just brought a task of this name.
+        raise taken from error
 
 
-def join_tasks(*, task: Task, into: Task) -> int:
-    """Move all traces of `task` to `into`, by hand; returns how many."""
+def join_tasks(*, task: Task, into: Task) -> list[Moved]:
+    """Move all traces of `task` to `into`, by hand; returns where each stood.
+
+    They get the numbers after the last trial of `into`, so that no two are the same.
+    Raises `WrongPlace` for more traces than can be moved back.
+    """
     if task.pk == into.pk or task.project_id != into.project_id:
         raise WrongPlace("Choose another task of this project.")
     with transaction.atomic():
-        return Trace.objects.filter(task=task).update(task=into, is_task_set=True)
+        traces = list(
+            Trace.objects.select_for_update(of=("self",))
+            .filter(task=task)
+            .order_by("trial", "id")[: MOST_MOVED + 1]
+        )
+        if len(traces) > MOST_MOVED:
+            raise WrongPlace(
+                f"This task has more than {MOST_MOVED} trials, which is the most that "
+                "can be moved at once and back again. Rename it instead."
+            )
+        moved = [Moved(one.pk, one.trial, one.is_task_set) for one in traces]
+        last = Trace.objects.filter(task=into).aggregate(last=Max("trial"))["last"]
+        start = 0 if last is None else last + 1
+        for number, one in enumerate(traces, start):
+            one.task, one.trial, one.is_task_set = into, number, True
+        Trace.objects.bulk_update(traces, _PLACE)
+    return moved
+
+
+def part_tasks(*, task: Task, moved: Iterable[Moved]) -> int:
+    """Undo `join_tasks`: the traces stand in `task` as before; returns how many."""
+    before = {one.trace: one for one in moved}
+    with transaction.atomic():
+        traces = list(
+            Trace.objects.select_for_update(of=("self",)).filter(
+                project=task.project, pk__in=before
+            )
+        )
+        for trace in traces:
+            held = before[trace.pk]
+            trace.task, trace.trial = task, held.trial
+            trace.is_task_set = held.is_set
+        Trace.objects.bulk_update(traces, _PLACE)
+    return len(traces)
+
+
+def task_called(*, project: Project, name: str) -> Task | None:
+    """The task with this name as pages show it, or `None`."""
+    words = " ".join(name.replace("\x00", "").split())
+    tasks = Task.objects.filter(project=project)
+    return (
+        tasks.filter(key=words).first()
+        or tasks.filter(title=words).order_by("pk").first()
+    )
 
 
 def _rows(tasks: QuerySet[Task]) -> list[TaskRow]:
     counted = tasks.annotate(
         trials=Count("trace"),
+        by_hand=Count("trace", filter=Q(trace__is_task_set=True)),
         passed=Count("trace", filter=Q(trace__outcome=OutcomeKind.PASS.value)),
         failed=Count("trace", filter=Q(trace__outcome=OutcomeKind.FAIL.value)),
         signals=Sum("trace__signal_count", default=0),
     )
     return [
-        TaskRow(task, task.trials, task.passed, task.failed, task.signals)
+        TaskRow(task, task.trials, task.by_hand, task.passed, task.failed, task.signals)
         for task in counted
     ]
 

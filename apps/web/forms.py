@@ -48,9 +48,9 @@ class TaskNameForm(forms.Form):
 
 
 class JoinForm(forms.Form):
-    """The task that takes over the trials of another one."""
+    """The task that takes over the trials of another one, by its name."""
 
-    into = forms.IntegerField(min_value=1, max_value=2**63 - 1, label="Task")
+    into = forms.CharField(max_length=300, label="Task")
 
 
 class MemberForm(forms.Form):

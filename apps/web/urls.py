@@ -43,6 +43,7 @@ task_urls = [
     path("<int:task_id>/", tasks.task, name="task"),
     path("<int:task_id>/rename/", tasks.rename, name="task-rename"),
     path("<int:task_id>/join/", tasks.join, name="task-join"),
+    path("<int:task_id>/part/", tasks.part, name="task-part"),
 ]
 
 signal_urls = [

@@ -15,6 +15,7 @@ from apps.traces.trials import (
     WrongPlace,
     find_trials,
     join_tasks,
+    part_tasks,
     place_trace,
     put_back,
     rename_task,
@@ -133,13 +134,58 @@ def test_a_name_that_is_taken_is_refused(project):
 def test_tasks_that_are_one_can_be_joined(project):
     upload_traces(project, asked("a", task="one"), asked("b", task="two", name="b"))
     one, two = Task.objects.order_by("key")
-    assert join_tasks(task=one, into=two) == 1
+    assert len(join_tasks(task=one, into=two)) == 1
     assert [
         (row.task.key, row.trials)
         for row in task_rows(project=project, start=0, most=9)
     ] == [("two", 2)]
     with pytest.raises(WrongPlace):
         join_tasks(task=two, into=two)
+
+
+@pytest.mark.django_db
+def test_joined_trials_have_numbers_of_their_own_and_go_back_as_they_were(project):
+    runs = [asked("a", task="one", trial=n, name=f"a{n}") for n in (0, 1)]
+    runs += [asked("b", task="two", trial=n, name=f"b{n}") for n in (0, 1)]
+    upload_traces(project, *runs)
+    before = places(project)
+    one, two = Task.objects.order_by("key")
+    moved = join_tasks(task=one, into=two)
+    assert sorted(places(project)) == [("two", n) for n in range(4)]
+    assert part_tasks(task=one, moved=moved) == 2
+    assert places(project) == before
+    assert not Trace.objects.filter(is_task_set=True).exists()
+
+
+@pytest.mark.django_db
+def test_a_session_that_grew_is_no_other_trial(project):
+    def session(name, steps):
+        return asked(ASKED, session=name, name=f"{name} {steps}")
+
+    upload_traces(project, session("s-1", 3), session("s-1", 5))
+    assert places(project) == [(None, None), (None, None)]
+    upload_traces(project, session("s-2", 3), name="other.jsonl")
+    assert [trial for _, trial in places(project)] == [0, 0, 1]
+    upload_traces(project, session("s-2", 9), name="grown.jsonl")
+    assert [trial for _, trial in places(project)] == [0, 0, 1, 1]
+
+
+@pytest.mark.django_db
+def test_the_title_of_a_task_is_words_and_not_json(project):
+    said = [
+        {"type": "text", "text": "Where is parcel"},
+        {"type": "text", "text": "A-1?"},
+    ]
+    upload_bytes(project, chat_bytes(chat(said, "a"), chat(said, "b")))
+    assert Task.objects.get().title == ASKED
+
+
+@pytest.mark.django_db
+def test_tasks_are_listed_by_number(project):
+    names = [f"task {n}" for n in (10, 2, 1, 20)]
+    upload_traces(project, *(asked("x", task=name, name=name) for name in names))
+    rows = task_rows(project=project, start=0, most=9)
+    assert [row.task.key for row in rows] == ["task 1", "task 2", "task 10", "task 20"]
 
 
 @pytest.mark.django_db

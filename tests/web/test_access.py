@@ -52,6 +52,7 @@ LEAST_ROLE = {
     "task": ("get", Role.VIEWER),
     "task-rename": ("post", Role.REVIEWER),
     "task-join": ("post", Role.REVIEWER),
+    "task-part": ("post", Role.REVIEWER),
     "queue": ("get", Role.VIEWER),
     "queue-next": ("post", Role.REVIEWER),
     "queue-undo": ("post", Role.REVIEWER),

@@ -63,6 +63,24 @@ def test_a_trace_is_moved_and_put_back(web, project, found):
     assert web.post(undo).status_code == 409
 
 
+def test_each_trace_that_was_moved_can_be_put_back(web, project, found):
+    traces = Trace.objects.order_by("id")
+    for trace in traces:
+        web.post(reverse("trace-task", args=[project.slug, trace.pk]), {"task": "x"})
+    for trace in traces:
+        undo = reverse("trace-task-undo", args=[project.slug, trace.pk])
+        assert web.post(undo).status_code == 302
+    assert set(Trace.objects.values_list("task", flat=True)) == {found.pk}
+
+
+def test_a_trace_that_was_taken_out_of_its_task_says_so(web, project, found):
+    trace = Trace.objects.first()
+    url = reverse("trace-task", args=[project.slug, trace.pk])
+    page = text_of(web.post(url, {"task": "", "trial": ""}, follow=True))
+    assert "none, set by hand" in page
+    assert "Taken out of every task by hand" in page
+
+
 def test_undo_belongs_to_the_trace_that_was_moved(web, project, found):
     first, second = Trace.objects.order_by("id")
     web.post(reverse("trace-task", args=[project.slug, first.pk]), {"task": "x"})
@@ -89,9 +107,16 @@ def test_tasks_are_renamed_and_joined(web, project, found):
     taken = web.post(rename, {"name": found.key})
     assert taken.status_code == 409
     join = reverse("task-join", args=[project.slug, other.pk])
-    page = text_of(web.post(join, {"into": found.pk}, follow=True))
+    assert web.post(join, {"into": "no such task"}).status_code == 400
+    page = text_of(web.post(join, {"into": str(found)}, follow=True))
     assert "1 trial moved here." in page
+    assert "1 set by hand" in page
     assert Trace.objects.filter(task=found).count() == 2
+    back = reverse("task-part", args=[project.slug, found.pk])
+    assert "1 trial moved back." in text_of(web.post(back, follow=True))
+    trace.refresh_from_db()
+    assert (trace.task, trace.is_task_set) == (other, True)
+    assert web.post(back).status_code == 409
 
 
 def test_the_list_asks_as_often_for_many_tasks_as_for_one(

@@ -42,6 +42,7 @@ class TaskPage(msgspec.Struct, frozen=True):
     source_words: str
     trials: list[Trace]
     others: list[Task]
+    may_part: bool
     refusal: str
 
 
@@ -59,13 +60,17 @@ def tasks_page(place: Place, query: Mapping[str, str]) -> TasksPage:
     )
 
 
-def task_page(place: Place, task: Task) -> TaskPage:
-    """One task: its trials in order, and the tasks it may be joined with."""
+def task_page(place: Place, task: Task, undo: Any = None) -> TaskPage:
+    """One task: its trials in order, and the tasks it may be joined with.
+
+    `undo` is what the session keeps of the last joining.
+    """
     trials = Trace.objects.filter(task=task).order_by("trial", "id")
     return TaskPage(
         place=place,
         row=task_row(task),
         source_words=SOURCE_WORDS[TaskSource(task.source)],
+        may_part=isinstance(undo, dict) and undo.get("into") == task.pk,
         trials=list(trials.select_related("upload")[:MOST_TRIALS]),
         others=suggested_tasks(project=place.project, but=task),
         refusal=place.refusal(Permission.REVIEW),
@@ -79,12 +84,12 @@ def placing(place: Place, trace: Trace, undo: Any) -> dict[str, Any]:
         "task": str(trace.task) if trace.task else "",
         "trial": trace.trial,
         "source": (
-            SOURCE_WORDS[TaskSource.HAND]
+            (SOURCE_WORDS[TaskSource.HAND] if trace.task else "none, set by hand")
             if trace.is_task_set
             else SOURCE_WORDS[TaskSource(trace.task.source)]
             if trace.task
             else ""
         ),
         "suggestions": suggested_tasks(project=place.project),
-        "may_undo": isinstance(undo, dict) and undo.get("trace") == trace.pk,
+        "may_undo": isinstance(undo, dict) and str(trace.pk) in undo,
     }

@@ -14,7 +14,9 @@ from apps.web.forms import JoinForm, PlaceForm, TaskNameForm, first_error
 from apps.web.pages.tasks import task_page, tasks_page
 from apps.web.views.errors import refusal
 
-_UNDO = "task_undo"
+UNDO_PLACE = "undo_place"
+UNDO_JOIN = "undo_join"
+_MOST_UNDONE = 20
 
 
 @require_safe
@@ -29,7 +31,8 @@ def tasks(request: HttpRequest, place: Place) -> HttpResponse:
 @in_project(Permission.VIEW)
 def task(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
     """One task with its trials."""
-    page = task_page(place, place.task(task_id))
+    undo = request.session.get(UNDO_JOIN)
+    page = task_page(place, place.task(task_id), undo)
     return render(request, "web/task.html", {"page": page})
 
 
@@ -49,13 +52,11 @@ def place_trace(request: HttpRequest, place: Place, trace_id: int) -> HttpRespon
         )
     except trials.WrongPlace as error:
         return refusal(request, status=400, sentence=str(error))
-    request.session[_UNDO] = {
-        "trace": found.pk,
-        "task": before.task,
-        "trial": before.trial,
-        "is_set": before.is_set,
-    }
-    messages.success(request, "Set by hand. Later uploads do not change it.")
+    undo = dict(request.session.get(UNDO_PLACE, {}))
+    undo.pop(str(found.pk), None)
+    undo[str(found.pk)] = [before.task, before.trial, before.is_set]
+    request.session[UNDO_PLACE] = dict(list(undo.items())[-_MOST_UNDONE:])
+    messages.success(request, _placed_in_words(form.cleaned_data["task"]))
     return redirect("trace", place.project.slug, trace_id)
 
 
@@ -64,16 +65,16 @@ def place_trace(request: HttpRequest, place: Place, trace_id: int) -> HttpRespon
 def undo_place(request: HttpRequest, place: Place, trace_id: int) -> HttpResponse:
     """Put a trace back to where it stood before it was moved last."""
     found = place.trace(trace_id)
-    held = request.session.pop(_UNDO, None)
-    if not isinstance(held, dict) or held.get("trace") != found.pk:
+    undo = dict(request.session.get(UNDO_PLACE, {}))
+    held = undo.pop(str(found.pk), None)
+    if held is None:
         return refusal(
             request, status=409, sentence="There is nothing to undo on this trace."
         )
+    request.session[UNDO_PLACE] = undo
+    task, trial, is_set = held
     trials.put_back(
-        trace=found,
-        placed=trials.Placed(
-            task=held["task"], trial=held["trial"], is_set=held["is_set"]
-        ),
+        trace=found, placed=trials.Placed(task=task, trial=trial, is_set=is_set)
     )
     messages.success(request, "Put back to where it stood.")
     return redirect("trace", place.project.slug, trace_id)
@@ -103,12 +104,47 @@ def join(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
     form = JoinForm(request.POST)
     if not form.is_valid():
         return refusal(request, status=400, sentence=first_error(form))
-    into = place.task(form.cleaned_data["into"])
+    name = form.cleaned_data["into"]
+    into = trials.task_called(project=place.project, name=name)
+    if into is None:
+        sentence = f"No task of this project is called “{name[:80]}”."
+        return refusal(request, status=400, sentence=sentence)
     try:
         moved = trials.join_tasks(task=found, into=into)
     except trials.WrongPlace as error:
         return refusal(request, status=400, sentence=str(error))
-    messages.success(
-        request, f"{moved} {'trial' if moved == 1 else 'trials'} moved here."
-    )
+    request.session[UNDO_JOIN] = {
+        "from": found.pk,
+        "into": into.pk,
+        "moved": [[one.trace, one.trial, one.is_set] for one in moved],
+    }
+    messages.success(request, f"{_trials_in_words(len(moved))} moved here.")
     return redirect("task", place.project.slug, into.pk)
+
+
+@require_POST
+@in_project(Permission.REVIEW)
+def part(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
+    """Undo the last joining of tasks: the trials go back to where they stood."""
+    into = place.task(task_id)
+    held = request.session.pop(UNDO_JOIN, None)
+    if not isinstance(held, dict) or held.get("into") != into.pk:
+        return refusal(
+            request, status=409, sentence="There is nothing to undo on this task."
+        )
+    before = place.task(held["from"])
+    count = trials.part_tasks(
+        task=before, moved=[trials.Moved(*one) for one in held["moved"]]
+    )
+    messages.success(request, f"{_trials_in_words(count)} moved back.")
+    return redirect("task", place.project.slug, before.pk)
+
+
+def _trials_in_words(count: int) -> str:
+    return f"{count} {'trial' if count == 1 else 'trials'}"
+
+
+def _placed_in_words(task: str) -> str:
+    if task.strip():
+        return "Set by hand. Later uploads do not change it."
+    return "Taken out of every task by hand. Later uploads do not change it."

@@ -16,6 +16,7 @@ from apps.web.pages.tasks import placing
 from apps.web.pages.trace import MAX_DOWNLOAD_STEPS, trace_page
 from apps.web.pages.traces import traces_page
 from apps.web.views.errors import refusal
+from apps.web.views.tasks import UNDO_PLACE
 
 
 @require_safe
@@ -33,7 +34,7 @@ def trace(request: HttpRequest, place: Place, trace_id: int) -> HttpResponse:
     found = place.trace(trace_id)
     context = {
         "page": trace_page(place, found, request.GET),
-        "placing": placing(place, found, request.session.get("task_undo")),
+        "placing": placing(place, found, request.session.get(UNDO_PLACE)),
     }
     return render(request, "web/trace.html", context)
 
