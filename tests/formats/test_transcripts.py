@@ -74,8 +74,9 @@ DIFFERENT = {
         "aggregate_only, which the index has no column for.",
     ),
     "autogen/tool_error.event_log.jsonl": (
-        {"tool_calls": 5},
-        f"The responses ask for 5 tools and later requests hold the results. {SAME_RUN}",
+        {"tool_calls": 5, "errors": 5},
+        "The responses ask for 5 tools, later requests hold the results, and the messages "
+        f"say that they failed. {SAME_RUN}",
     ),
     "autogen/tool_error.team_state.json": (
         {"model_calls": 18, "tool_calls": 5, "usage_known": 18, "errors": 5},

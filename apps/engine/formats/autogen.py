@@ -24,11 +24,11 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_record
 from apps.engine.reading.json_values import embedded
-from apps.engine.reading.recorded import listed, mapping, span_of, word
+from apps.engine.reading.recorded import listed, mapping, objects_in, time_range, word
 from apps.engine.reading.text_limits import IDENTIFIER, Remarks, clip
-from apps.engine.reading.transcript import Draft, Invoked, ToolResult, Transcript
+from apps.engine.reading.transcript import Draft, ToolResult, Transcript, ending_of
 from apps.engine.reading.usage_fields import usage_counts
-from apps.engine.trace import StepKind, StepStatus, Trace, Via
+from apps.engine.trace import StepKind, StepStatus, Trace
 
 _TYPES: Final = re.compile(r"(Message|Event)$")
 _LOG_TYPES: Final = frozenset(
@@ -49,8 +49,8 @@ _CONTEXT: Final = (
     "the calls that were dropped from its context."
 )
 _NOT_READ: Final = (
-    "Lines of the event log about messages sent and delivered, which repeat what the "
-    "calls say, were not read."
+    "Lines of the event log about messages sent and delivered repeat what the calls say; "
+    "of them only failures of tools were read."
 )
 
 
@@ -184,17 +184,13 @@ class _Team:
     def __init__(self) -> None:
         self.remarks = Remarks()
         self.transcript = Transcript(self.remarks)
-        self._agents: dict[str, int] = {}
+        self._open: dict[str, list[Draft]] = {}
+        self._looked_at = 0
         self._thought: dict[str, Any] = {}
 
     def _agent(self, source: str) -> int:
         """Return the invocation of an agent, which lasts for the whole run."""
-        name = _RUN_ID.sub("", source.split("/", 1)[0])
-        if name not in self._agents:
-            self._agents[name] = self.transcript.invoke(
-                Invoked(agent=name, parent=0, via=Via.MANAGED)
-            )
-        return self._agents[name]
+        return self.transcript.speaker(_RUN_ID.sub("", source.split("/", 1)[0]))
 
     def take(self, message: dict[str, Any]) -> None:
         """Add one message of a task result."""
@@ -299,8 +295,17 @@ class _Team:
                 )
             )
         else:
+            self._take_failures(embedded(event.get("payload")))
             return False
         return True
+
+    def _take_failures(self, payload: Any) -> None:
+        """Mark the tool calls of which a message says that they failed."""
+        for held in objects_in(payload):
+            draft = self.transcript.asked(held.get("call_id"))
+            if draft is not None and held.get("is_error") is True:
+                draft.status = StepStatus.ERROR
+                draft.error_message = held.get("content")
 
     def _logged_call(self, event: dict[str, Any]) -> None:
         answer = answer_of(event.get("response")) or Answer(text=event.get("response"))
@@ -336,16 +341,19 @@ class _Team:
 
     def _requested(self, name: Any, arguments: Any) -> Draft | None:
         """Return the open tool call that a logged execution carries out."""
-        for draft in self.transcript.drafts:
-            is_open = draft.kind is StepKind.TOOL_CALL and draft.output is None
-            if is_open and draft.name == name and draft.input == arguments:
-                return draft
-        return None
+        drafts = self.transcript.drafts
+        for draft in drafts[self._looked_at :]:
+            if draft.kind is StepKind.TOOL_CALL:
+                self._open.setdefault(str(draft.name), []).append(draft)
+        self._looked_at = len(drafts)
+        waiting = self._open.get(str(name), [])
+        waiting[:] = [draft for draft in waiting if draft.output is None]
+        return next((draft for draft in waiting if draft.input == arguments), None)
 
     def trace(self, name: str, facts: dict[str, Any]) -> Trace:
         """Return the trace; `name` is used where nothing names it."""
         steps, invocations, order = self.transcript.finished()
-        start, end = span_of(steps)
+        start, end = time_range(steps)
         stop = clip(facts.get("stop_reason"), IDENTIFIER, self.remarks)
         return Trace(
             name=name,
@@ -372,13 +380,17 @@ def _asked(content: Any) -> list[Asked]:
 
 
 def _result(result: dict[str, Any], message: dict[str, Any]) -> ToolResult:
-    failed = result.get("is_error") is True
+    status = ending_of(result.get("is_error"))
     content = result.get("content")
-    status = StepStatus.OK if result.get("is_error") is False else StepStatus.UNSET
     return ToolResult(
         output=content,
         call_id=result.get("call_id"),
-        status=StepStatus.ERROR if failed else status,
-        error_message=content if failed and isinstance(content, str) else None,
+        status=status,
+        error_message=_words_of_failure(status, content),
         end_ns=any_time_ns(message.get("created_at")),
     )
+
+
+def _words_of_failure(status: StepStatus, content: Any) -> str | None:
+    failed = status is StepStatus.ERROR
+    return content if failed and isinstance(content, str) else None
