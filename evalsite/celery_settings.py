@@ -8,6 +8,22 @@ harmless and a lost one is put back by `resume_stuck`.
 from __future__ import annotations
 
 from django.conf import settings
+from kombu import Queue
+
+# Reading a large file keeps a process busy for minutes. What is short and urgent has a
+# queue of its own, which one more worker serves alone; every worker serves both.
+LONG, SHORT = "celery", "short"
+task_default_queue = LONG
+task_queues = [Queue(LONG), Queue(SHORT)]
+task_routes = {
+    f"pipeline.{name}": {"queue": SHORT}
+    for name in (
+        "assemble_live_traces",
+        "forget_live_spans",
+        "release_expired_claims",
+        "resume_stuck",
+    )
+}
 
 broker_url = settings.REDIS_URL
 broker_connection_retry_on_startup = True

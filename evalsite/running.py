@@ -205,6 +205,12 @@ class _Starting:
             *("--concurrency", str(serving.worker_processes)),
             *("--without-gossip", "--without-mingle"),
         )
+        short = self._python(
+            "short-worker",
+            *("-m", "celery", "-A", "evalsite", "worker", "--loglevel", "INFO"),
+            *("--queues", "short", "--concurrency", "1", "--hostname", "short@%h"),
+            *("--without-gossip", "--without-mingle"),
+        )
         beat = self._python(
             "beat",
             *("-m", "celery", "-A", "evalsite", "beat", "--loglevel", "INFO"),
@@ -214,8 +220,11 @@ class _Starting:
         return [
             _with_steps(web, StopStep(signal.SIGTERM, 10)),
             # SIGTERM lets a task finish; SIGQUIT hands unfinished ones back.
-            _with_steps(
-                worker, StopStep(signal.SIGTERM, 10), StopStep(signal.SIGQUIT, 2)
+            *(
+                _with_steps(
+                    one, StopStep(signal.SIGTERM, 10), StopStep(signal.SIGQUIT, 2)
+                )
+                for one in (worker, short)
             ),
             _with_steps(beat, StopStep(signal.SIGTERM, 5)),
         ]

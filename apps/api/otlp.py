@@ -20,6 +20,7 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTracePartialSuccess,
+    ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
 
@@ -27,12 +28,20 @@ from apps.accounts.models import ApiToken, Project
 from apps.accounts.operations import note_token_use
 from apps.accounts.permissions import Scope
 from apps.accounts.queries import live_token
-from apps.live.arrival import NO_ID, NO_ID_SENTENCE, Refused, spans_of, varint
+from apps.live.arrival import (
+    NO_ID,
+    NO_ID_SENTENCE,
+    Arrival,
+    Refused,
+    TooMuchApart,
+    spans_of,
+    varint,
+)
 from apps.live.encoding import JSON, PROTOBUF, BadRequest, decode
-from apps.live.operations import CannotKeep, note_refusals, receive_spans
+from apps.live.operations import note_refusals, receive_spans
 from apps.live.queries import pressure
 from apps.pipeline.privacy import Privacy, reduced_export
-from apps.traces.storage import size_in_words
+from apps.traces.storage import CannotKeep, size_in_words
 
 CHUNK: Final = 64 * 1024
 # https://grpc.io/docs/guides/status-codes/
@@ -42,6 +51,8 @@ _GRPC_CODES: Final = {
 _DATABASE_AWAY_PAUSE: Final = 5
 _NO_KEY_PAUSE: Final = 60
 _AUTODETECT: Final = 47
+# `unused_data` copies what is left, so members are taken from small pieces.
+_PACKED_PIECE: Final = 16 * 1024
 
 
 class _Refusal(Exception):
@@ -103,8 +114,10 @@ def _take(request: HttpRequest, encoding: str) -> Refused:
         refused.add("bad_request", Privacy.of(project).keep_sentence(str(error)))
         note_refusals(project_id=project.pk, refused=refused, now=now)
         raise _Refusal(400, str(error)) from error
+    # A body may come slowly: what is kept is what the project wants by now.
+    project.refresh_from_db(fields=["structure_only", "raw_bytes"])
     # What a project does not keep is dropped here, before anything is written.
-    arrival = spans_of(reduced_export(project, export))
+    arrival = _arrival(reduced_export(project, export))
     try:
         refused = receive_spans(project=project, spans=arrival.spans, now=now)
     except CannotKeep as error:
@@ -112,6 +125,19 @@ def _take(request: HttpRequest, encoding: str) -> Refused:
     refused.add(NO_ID, NO_ID_SENTENCE, arrival.without_id)
     note_refusals(project_id=project.pk, refused=refused, now=now)
     return refused
+
+
+def _arrival(export: ExportTraceServiceRequest) -> Arrival:
+    most = 2 * settings.LIVE_MAX_REQUEST_BYTES
+    try:
+        return spans_of(export, most_bytes=most)
+    except TooMuchApart as error:
+        raise _Refusal(
+            413,
+            "Each span is kept with its resource and scope, which makes more than "
+            f"{size_in_words(most)} of this request. Send smaller batches "
+            "(OTEL_BSP_MAX_EXPORT_BATCH_SIZE), or less in the resource.",
+        ) from error
 
 
 def _project(request: HttpRequest) -> Project:
@@ -178,26 +204,36 @@ def _too_large(limit: int) -> _Refusal:
 
 def _read(stream: _Stream, limit: int) -> bytes:
     body = bytearray()
-    while chunk := stream.read(CHUNK):
+    while chunk := _piece(stream):
         body += chunk
         if len(body) > limit:
             raise _too_large(limit)
     return bytes(body)
 
 
+def _piece(stream: _Stream) -> bytes:
+    try:
+        return stream.read(CHUNK)
+    except Exception as error:
+        raise BadRequest(
+            "The body breaks in the middle: it was cut off, or its chunks are damaged."
+        ) from error
+
+
 def _unpacked(raw: bytes, limit: int) -> bytes:
     """Unpack gzip (any number of members) or zlib data; refuse what grows too large."""
     body = bytearray()
-    data = raw
     member = zlib.decompressobj(wbits=_AUTODETECT)
     try:
-        while data:
-            body += member.decompress(data, limit + 1 - len(body))
-            if len(body) > limit:
-                raise _too_large(limit)
-            data = member.unconsumed_tail or member.unused_data
-            if member.eof and data:
-                member = zlib.decompressobj(wbits=_AUTODETECT)
+        for start in range(0, len(raw), _PACKED_PIECE):
+            data = raw[start : start + _PACKED_PIECE]
+            while data:
+                body += member.decompress(data, limit + 1 - len(body))
+                if len(body) > limit:
+                    raise _too_large(limit)
+                data = member.unconsumed_tail or member.unused_data
+                if member.eof and data:
+                    member = zlib.decompressobj(wbits=_AUTODETECT)
     except zlib.error as error:
         raise BadRequest(f"The body cannot be unpacked: {error}.") from error
     if not member.eof:

@@ -32,6 +32,8 @@ from apps.traces.queries import uploads_of
 from apps.traces.storage import ReceivedFile
 
 PAGE_SIZE = 100
+# What fits into the longest request line that the web server takes.
+MOST_HASHES = 50
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -68,8 +70,8 @@ def _whole(request: Request, name: str) -> int | None:
 
 def _hashes(request: Request) -> list[str]:
     values = [value.lower() for value in request.query_params.getlist("sha256")]
-    if len(values) > PAGE_SIZE:
-        raise BadRequest(f"Ask for at most {PAGE_SIZE} values of “sha256” at once.")
+    if len(values) > MOST_HASHES:
+        raise BadRequest(f"Ask for at most {MOST_HASHES} values of “sha256” at once.")
     if not all(_SHA256.fullmatch(value) for value in values):
         raise BadRequest("“sha256” is 64 hexadecimal digits.")
     return values

@@ -49,12 +49,13 @@ class Opened(msgspec.Struct, frozen=True):
     """What follows was read by this reader from this member of an archive.
 
     `member` is "" for a file that is no archive, `format` and `version` are the slug
-    and the version of the reader.
+    and the version of the reader, `files` how many files it has claimed for one group.
     """
 
     member: str
     format: str
     version: int
+    files: int = 1
 
 
 Item = Trace | Rejected | Note | Progress | Opened

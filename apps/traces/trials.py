@@ -193,8 +193,8 @@ def _texts(value: Any, depth: int) -> Iterator[str]:
                 yield from _texts(item, depth + 1)
 
 
-def place_trace(*, trace: Trace, task: str, trial: int | None) -> Placed:
-    """Say by hand of which task a trace is and which trial; returns where it stood.
+def place_trace(*, trace: Trace, task: str, trial: int | None) -> tuple[Placed, Placed]:
+    """Say by hand of which task a trace is; returns where it stood and stands now.
 
     An empty `task` takes it out of every task. Raises `WrongPlace` with a sentence.
     """
@@ -205,21 +205,31 @@ def place_trace(*, trace: Trace, task: str, trial: int | None) -> Placed:
         raise WrongPlace("A trial is a whole number from 0 up.")
     with transaction.atomic():
         held = Trace.objects.select_for_update(of=("self",)).get(pk=trace.pk)
-        before = Placed(
-            task=held.task.key if held.task else "",
-            trial=held.trial,
-            is_set=held.is_task_set,
-        )
+        before = _placed(held)
         held.task = _task_named(held.project, key) if key else None
         held.trial = trial
         held.is_task_set = True
         held.save(update_fields=["task", "trial", "is_task_set"])
-    return before
+    return before, _placed(held)
 
 
-def put_back(*, trace: Trace, placed: Placed) -> None:
-    """Undo `place_trace`: the trace stands where it stood before."""
+def _placed(trace: Trace) -> Placed:
+    return Placed(
+        task=trace.task.key if trace.task else "",
+        trial=trace.trial,
+        is_set=trace.is_task_set,
+    )
+
+
+def put_back(*, trace: Trace, placed: Placed, since: Placed) -> None:
+    """Undo `place_trace`: the trace stands where it stood before.
+
+    Raises `WrongPlace` when it does not stand any more where it was put (`since`).
+    """
     with transaction.atomic():
+        held = Trace.objects.select_for_update(of=("self",)).get(pk=trace.pk)
+        if _placed(held) != since:
+            raise WrongPlace("Somebody has moved this trace since; it stays there.")
         place_trace(trace=trace, task=placed.task, trial=placed.trial)
         Trace.objects.filter(pk=trace.pk).update(is_task_set=placed.is_set)
 

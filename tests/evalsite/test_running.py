@@ -22,7 +22,8 @@ from tests.evalsite.live import ROOT, alive, connect, wait_until
 
 PARTS = {
     "web": "gunicorn",
-    "worker": "evalsite worker",
+    "worker": "--concurrency 2 --without-gossip",
+    "short-worker": "--queues short",
     "beat": "evalsite beat",
     "postgres": "bin/postgres -D",
     "valkey": "valkey-server",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 from apps.engine.trace import ModelCall, Step, StepKind, StepStatus, Trace
@@ -191,3 +193,26 @@ def sdk_seen(own_id: str, call: str, **more: Any) -> dict:
     seen = {"kind": "TerminalObservation", "content": [{"type": "text", "text": "out"}]}
     return sdk("ObservationEvent", own_id, "environment", tool_call_id=call,
                tool_name="terminal", observation={**seen, **more})  # fmt: skip
+
+
+def harbor_job(folder: Path) -> Path:
+    """A job of Harbor with one trial, and what lies around it."""
+    files = {
+        "a__b/agent/trajectory.json": trajectory(atif_step(1, "x", metrics=tokens(5))),
+        "a__b/agent/trajectory.cont-1.json": trajectory(atif_step(1, "y")),
+        "a__b/config.json": {"trial_name": "a__b", "trials_dir": "jobs"},
+        "a__b/result.json": {
+            "id": "1", "task_name": "a", "trial_name": "a__b",
+            "verifier_result": {"rewards": {"reward": 1}},
+        },
+        "config.json": {"job_name": "j", "jobs_dir": "jobs", "n_attempts": 1},
+        "result.json": {"id": "2", "n_total_trials": 1, "stats": {}},
+        ".git/config.json": {},
+        "node_modules/x/package.json": {},
+    }  # fmt: skip
+    for name, value in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(value))
+    (folder / "job.log").write_text("started\n")
+    return folder

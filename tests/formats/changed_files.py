@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from apps.engine.format import Item, Note, Progress, Rejected, UnreadableTrace
-from apps.engine.trace import Trace
-from tests.formats.reading import items_of
+from apps.engine.trace import StepKind, Trace
+from tests.formats.reading import as_json, items_of, lines
 
 QUICK = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -26,7 +26,7 @@ ANYTHING = st.recursive(
 )
 
 
-def read_safely(data: bytes, slug: str) -> list[Item]:
+def read_safely(data: bytes, slug: str | None) -> list[Item]:
     """What a reader yields, or nothing where it refuses the file in a sentence."""
     said = None
     items: list[Item] = []
@@ -38,18 +38,22 @@ def read_safely(data: bytes, slug: str) -> list[Item]:
     for item in items:
         assert isinstance(item, Trace | Rejected | Note | Progress)
         if isinstance(item, Trace):
-            _check(item)
+            check_storable(item)
     return items
 
 
-def _check(trace: Trace) -> None:
+def check_storable(trace: Trace) -> None:
+    """Fail where a trace has what the database does not take or a page cannot show."""
     assert [step.seq for step in trace.steps] == list(range(len(trace.steps)))
     for step in trace.steps:
         assert step.parent is None or 0 <= step.parent < len(trace.steps)
         assert step.invocation is None or step.invocation < len(trace.invocations)
+    text = repr(trace)
+    assert "\x00" not in text
+    assert "\\x00" not in text.replace("\\\\", "")
+    for step in trace.steps:
         json.dumps([step.body and step.body.output], allow_nan=False).encode()
         (step.name or "").encode()
-    assert "\x00" not in repr(trace)
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -70,17 +74,33 @@ def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     return copy
 
 
-def read_changed(value: Any, draw: st.DataObject, new: Any, slug: str) -> None:
-    """Read the file with one value of it replaced by any JSON."""
-    path = draw.draw(st.sampled_from(list(places(value))))
-    read_safely(json.dumps(replaced(value, path, new)).encode(), slug)
+def values_of(data: bytes) -> tuple[Any, Callable[[Any], bytes]] | None:
+    """The JSON value of a file or the list of its lines, and how it is written back."""
+    try:
+        return json.loads(data), as_json
+    except ValueError:
+        pass
+    try:
+        return [json.loads(line) for line in data.splitlines()], _as_lines
+    except ValueError:
+        return None
+
+
+def _as_lines(value: Any) -> bytes:
+    return lines(*value) if isinstance(value, list) else as_json(value)
 
 
 def check_cut(whole: bytes, at: int, slug: str) -> None:
     """A file that was cut off never tells a step that the whole file does not have."""
-    known = {step.native_id for step in steps_of(read_safely(whole, slug))}
+    everything = steps_of(read_safely(whole, slug))
     cut = steps_of(read_safely(whole[:at], slug))
-    assert {step.native_id for step in cut} <= known
+    assert {step.native_id for step in cut} <= {step.native_id for step in everything}
+    for kind in (StepKind.MODEL_CALL, StepKind.TOOL_CALL):
+        assert _count(cut, kind) <= _count(everything, kind)
+
+
+def _count(steps: list[Any], kind: StepKind) -> int:
+    return sum(step.kind is kind for step in steps)
 
 
 def steps_of(items: list[Item]) -> list[Any]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-
-from apps.engine.formats import detect, open_source
 from tests.formats.reading import lines, traces_of
 
 ZERO = {"input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 0}
@@ -52,11 +49,6 @@ def stream(*events):
     return made
 
 
-def slug_of(data):
-    found = detect(open_source(io.BytesIO(data)))
-    return found and found.slug
-
-
 SESSION = [
     said("go", uuid="u1", parentUuid=None, timestamp="2026-01-01T10:00:00Z"),
     answer("m1", {"type": "thinking", "thinking": "hm"}, stop=None, uuid="u2",
@@ -89,10 +81,3 @@ def retry(attempt):
 def ending(**fields):
     return {"type": "result", "subtype": "success", "is_error": False, "num_turns": 2,
             "session_id": "s1", "duration_ms": 5} | fields  # fmt: skip
-
-
-def test_it_shows_retries_as_steps_and_counts_them_in_a_note():
-    trace = read(*stream(answer("m1", text("a"))), retry(1), retry(2))
-    retries = [step for step in trace.steps if step.native_kind == "api_retry"]
-    assert [step.body.attributes["attempt"] for step in retries] == [1, 2]
-    assert "Failed requests to the model that were tried again: 2." in trace.notes

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from apps.engine.format import Item, Note, Opened, Rejected, UnreadableTrace
-from apps.engine.formats import read_file
+from apps.engine.formats import detect, open_source, read_file
 from apps.engine.trace import Step, StepKind, StepStatus, Trace, UsageState
 
 
@@ -37,6 +37,12 @@ def refusal_of(data: bytes, slug: str | None = None, **options: Any) -> str:
     except UnreadableTrace as refusal:
         return str(refusal)
     raise AssertionError("The file was read, though it should have been refused.")
+
+
+def slug_of(data: bytes) -> str | None:
+    """The format that is recognised in `data`, `None` where none is."""
+    found = detect(open_source(io.BytesIO(data)))
+    return found.slug if found else None
 
 
 def counts_of(traces: list[Trace]) -> dict[str, int]:

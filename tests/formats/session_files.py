@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
-from hypothesis import strategies as st
-
 from apps.engine.trace import ModelCall, Step, StepKind, Trace
-from tests.formats.changed_files import places, read_safely, replaced
 from tests.formats.index import DATA, expected
-from tests.formats.reading import counts_of, lines, traces_of
+from tests.formats.reading import counts_of, traces_of
 
 
 def found_and_expected(
@@ -37,13 +31,3 @@ def tools_of(trace: Trace) -> list[Step]:
 
 def outputs_of(trace: Trace) -> list[int | None]:
     return [step.call.usage.output_total for step in calls_of(trace)]
-
-
-def read_changed_lines(value: Any, draw: st.DataObject, new: Any, slug: str) -> None:
-    """Read a file of lines with one value of it replaced by any JSON."""
-    path = draw.draw(st.sampled_from(list(places(value))))
-    changed = replaced(value, path, new)
-    whole = (
-        lines(*changed) if isinstance(changed, list) else json.dumps(changed).encode()
-    )
-    read_safely(whole, slug)

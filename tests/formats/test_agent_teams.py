@@ -39,7 +39,7 @@ def test_the_total_of_a_crew_is_compared_and_not_used():
     assert outputs(trace) == [12, 5]
     assert [i.agent for i in trace.invocations] == [None, "Clerk"]
     assert tools(trace)[0].error_message == "no such parcel"
-    assert "total of 34 output tokens is not the sum of its calls, which is 17" in str(
+    assert "records 34 output tokens in all; its calls sum up to 17." in str(
         trace.notes
     )
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from apps.engine.formats import detect, open_source
 from apps.engine.sequences import serial_sequences
 from apps.engine.trace import StepKind, StepStatus, UsageState
 from tests.formats import index
-from tests.formats.changed_files import ANYTHING, QUICK, check_cut, read_changed
 from tests.formats.reading import (
     as_json,
     counts_of,
@@ -21,6 +16,7 @@ from tests.formats.reading import (
     lines,
     refusal_of,
     rejected_of,
+    slug_of,
     traces_of,
 )
 
@@ -175,7 +171,7 @@ def test_it_reads_spans_inside_spans():
 
 def test_it_says_that_annotations_of_a_trace_are_labels_and_hold_no_trace():
     assert "labels" in refusal_of(as_json(LABELS))
-    assert detect(open_source(io.BytesIO(as_json(LABELS)))).slug == "trail"
+    assert slug_of(as_json(LABELS)) == "trail"
 
 
 def test_it_keeps_annotations_inside_a_trace_as_labels_only():
@@ -275,7 +271,7 @@ FILES = {"any-agent": RUN, "trail": TREE, "trulens": EVENTS}
 
 @pytest.mark.parametrize("slug", FILES)
 def test_it_recognises_each_of_the_three(slug):
-    assert detect(open_source(io.BytesIO(as_json(FILES[slug])))).slug == slug
+    assert slug_of(as_json(FILES[slug])) == slug
 
 
 @pytest.mark.parametrize(
@@ -294,16 +290,3 @@ def test_it_reads_the_tree_shape_as_the_run_it_was_made_from(shared_data):
     [trace] = traces_of(path.read_bytes())
     found = [(one.agent, one.outputs) for one in serial_sequences(trace)]
     assert found == [("Triage Agent", (112,)), ("Billing Agent", (100, 86, 78, 70, 43))]
-
-
-@QUICK
-@given(st.sampled_from(sorted(FILES)), st.data(), ANYTHING)
-def test_any_value_may_be_anything(slug, data, new):
-    read_changed(FILES[slug], data, new, slug)
-
-
-@QUICK
-@given(st.sampled_from(sorted(FILES)), st.integers(1))
-def test_a_file_that_is_cut_off_tells_no_step_that_is_not_there(slug, at):
-    data = as_json(FILES[slug])
-    check_cut(data, at % len(data), slug)

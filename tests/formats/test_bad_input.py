@@ -43,10 +43,12 @@ CHAT = as_json(messages("hello", "hi"))
         (b'{"a": 1,}', "comma too many"),
         (b'{"a": 1 "b": 2}', "a comma or the end"),
         (b'{"a": "\x01"}', "control character"),
-        (b"plain words", "begins with neither"),
+        (b"plain words", "traces are read from JSON"),
         (b'{"hello": "world"}', '"hello"'),
         (b"[1, 2, 3]", "not a trace"),
         (b"%PDF-1.7 \x00\x01", "PDF"),
+        (b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\n", "a PDF document"),
+        (b"MZ is how this text begins", "traces are read from JSON"),
         (b"\x7fELF\x02\x01\x01\x00", "a program"),
         (b"\x80\x04\x95\x00\x00junk", "pickle"),
         (b"PK\x03\x04rest", "directory is damaged"),
@@ -61,7 +63,7 @@ CHAT = as_json(messages("hello", "hi"))
         (as_json({"resourceLogs": [{}]}), "logs, not traces"),
         (b"[" * 3000 + b"]" * 3000, "nested deeper than 128 levels"),
         (b'{"a":' * 200_000, "nested deeper"),
-        (b"1" * 5000, "begins with neither"),
+        (b"1" * 5000, "traces are read from JSON"),
         (b'{"messages": ' + b"9" * 5000 + b"}", "thousands of digits"),
     ],
 )
@@ -387,3 +389,9 @@ def test_it_rejects_lines_that_are_other_signals_and_keeps_the_spans():
     [rejected] = rejected_of(items)
     assert "metrics, not traces" in rejected.reason
     assert rejected.place == "record 2 (line 2), $"
+
+
+@pytest.mark.parametrize("data", [b"{}", b"[{}]", b"{}\n{}\n"])
+def test_a_record_without_keys_gets_no_advice_to_choose_a_format(data):
+    said = refusal_of(data)
+    assert said == "The file is JSON, but no trace: its first record has no keys."

@@ -141,7 +141,8 @@ def test_it_refuses_records_whose_usage_it_would_lose(key):
         (0.5, OutcomeKind.SCORE, 0.5),
         (None, OutcomeKind.UNKNOWN, None),
         ("passed", OutcomeKind.UNKNOWN, None),
-        (True, OutcomeKind.UNKNOWN, None),
+        (True, OutcomeKind.PASS, None),
+        (10**400, OutcomeKind.UNKNOWN, None),
     ],
 )
 def test_it_reads_the_reward_as_the_outcome_and_never_prose(reward, kind, score):

@@ -16,7 +16,6 @@ from tests.formats.claude_files import (
     read,
     result,
     said,
-    slug_of,
     stream,
     text,
     use,
@@ -25,6 +24,7 @@ from tests.formats.reading import (
     as_json,
     lines,
     rejected_of,
+    slug_of,
     traces_of,
 )
 from tests.formats.session_files import (
@@ -136,8 +136,11 @@ def test_it_splits_a_file_of_several_sessions_and_joins_what_continues_one():
     assert "Lines of other sessions that continue this one: 1." in two.notes
 
 
+@pytest.mark.parametrize("own_id", [{"agentId": "g"}, {}])
 @pytest.mark.parametrize("folder", ["p", "p/s1/subagents"])
-def test_it_reads_a_session_with_the_files_of_its_subagents_as_one_trace(folder):
+def test_it_reads_a_session_with_the_files_of_its_subagents_as_one_trace(
+    folder, own_id
+):
     main = lines(
         answer(
             "m1", use("t1", "Task", prompt="look"), timestamp="2026-01-01T10:00:00Z"
@@ -145,7 +148,8 @@ def test_it_reads_a_session_with_the_files_of_its_subagents_as_one_trace(folder)
         result("t1", toolUseResult={"agentId": "g"}, timestamp="2026-01-01T10:09:00Z"),
         answer("m4", text("end"), timestamp="2026-01-01T10:10:00Z"),
     )
-    side = {"isSidechain": True, "agentId": "g", "timestamp": "2026-01-01T10:05:00Z"}
+    # Older files say only in their name whose lines they hold.
+    side = {"isSidechain": True, "timestamp": "2026-01-01T10:05:00Z", **own_id}
     agent = lines(said("look", **side), answer("m2", text("x"), **side), {"bad": 1})
     files = {"p/s1.jsonl": main, f"{folder}/agent-g.jsonl": agent,
              f"{folder}/agent-g.meta.json": as_json({"agentType": "Explore"})}  # fmt: skip

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from apps.engine.description import describe
 from apps.engine.sequences import serial_sequences
 from apps.engine.trace import FinishReason, StepKind, StepStatus, UsageState
-from tests.formats.changed_files import ANYTHING, QUICK, check_cut
 from tests.formats.claude_files import (
-    SESSION,
     ZERO,
     answer,
     ending,
@@ -36,7 +32,6 @@ from tests.formats.session_files import (
     calls_of,
     found_and_expected,
     outputs_of,
-    read_changed_lines,
     tools_of,
 )
 
@@ -226,6 +221,13 @@ def test_it_says_that_a_file_of_notes_alone_holds_no_session():
     assert refusal_of(only) == "The file holds no line of a Claude Code session."
 
 
+def test_it_shows_retries_as_steps_and_counts_them_in_a_note():
+    trace = read(*stream(answer("m1", text("a"))), retry(1), retry(2))
+    retries = [step for step in trace.steps if step.native_kind == "api_retry"]
+    assert [step.body.attributes["attempt"] for step in retries] == [1, 2]
+    assert "Failed requests to the model that were tried again: 2." in trace.notes
+
+
 # The index takes all lines without a message id for one call. Each of these files has
 # one line an answer, with a user's line between any two of them.
 DIFFERENCES = {
@@ -269,23 +271,3 @@ def test_it_adds_up_to_what_the_cli_says_of_a_real_run(shared_data):
     [trace] = traces_of((shared_data / path).read_bytes())
     assert sum(count or 0 for count in outputs_of(trace)) == 9174
     assert not [note for note in trace.notes if "The result of the run" in note]
-
-
-@QUICK
-@given(st.data(), ANYTHING)
-def test_any_value_of_a_session_may_be_anything(data, new):
-    read_changed_lines(SESSION, data, new, "claude-code")
-
-
-@QUICK
-@given(st.data(), ANYTHING)
-def test_any_value_of_a_stream_may_be_anything(data, new):
-    usage = {"m-1": {"inputTokens": 10, "outputTokens": 20}}
-    events = [*stream(*SESSION), retry(1), ending(modelUsage=usage, is_error=True)]
-    read_changed_lines(events, data, new, "claude-code-stream")
-
-
-@QUICK
-@given(st.integers(0, len(lines(*SESSION))))
-def test_a_session_that_was_cut_off_tells_nothing_that_the_whole_does_not(at):
-    check_cut(lines(*SESSION), at, "claude-code")

@@ -32,7 +32,7 @@ def test_a_total_alone_is_an_aggregate_and_no_count_of_a_call():
     assert {usage.state for usage in usages} == {UsageState.AGGREGATE_ONLY}
     assert {usage.output_total for usage in usages} == {None}
     assert "900 tokens sent and 70 received in 4 calls" in trace.notes[0]
-    assert "4 calls; the trajectory has 3" in trace.notes[1]
+    assert "records 4 model calls in all; its calls sum up to 3." in trace.notes[1]
 
 
 def test_an_answer_in_a_wrong_format_is_a_call_too():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.engine.format import Item, Rejected, UnreadableTrace
+from apps.engine.format import Item, Opened, Rejected, UnreadableTrace
 from tests.formats.archives import archive_items, zip_of
 from tests.formats.benchmark_files import (
     INSPECT_RUN,
@@ -25,7 +25,7 @@ from tests.formats.benchmark_files import (
     trajectory,
 )
 from tests.formats.changed_files import ANYTHING, QUICK, places, replaced
-from tests.formats.reading import as_json, refusal_of, rejected_of
+from tests.formats.reading import as_json, notes_of, refusal_of, rejected_of
 
 BESIDE = [
     ({"id": UUID, "n_total_trials": 2, "stats": {}}, "result of a Harbor job"),
@@ -44,6 +44,52 @@ def test_a_file_beside_traces_says_what_it_is(value, words):
     sentence = refusal_of(as_json(value))
     assert words in sentence
     assert sentence.endswith(".")
+
+
+BELONGING = [0, 3, 4, 5]
+"""Of `BESIDE` those that count or label traces which lie beside them."""
+
+CHAT = {"messages": [{"role": "user", "content": "q"},
+                     {"role": "assistant", "content": "a"}]}  # fmt: skip
+
+
+@pytest.mark.parametrize("at", BELONGING)
+def test_what_belongs_beside_traces_is_no_rejected_record_of_an_archive(at):
+    items = read({"runs/a.json": CHAT, "result.json": BESIDE[at][0]})
+    assert not rejected_of(items)
+    note = notes_of(items)["not_traces"]
+    assert (note.count, note.sentence.count("result.json")) == (1, 1)
+
+
+@pytest.mark.parametrize("at", sorted({*range(len(BESIDE))} - {*BELONGING}))
+def test_what_says_that_steps_are_missing_is_rejected_in_an_archive_too(at):
+    value, words = BESIDE[at]
+    [rejected] = rejected_of(read({"runs/a.json": CHAT, "result.json": value}))
+    assert words in rejected.reason
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"job_name": "j", "jobs_dir": "jobs", "n_attempts": 1},
+        {"trial_name": "a__b", "trials_dir": "jobs/j", "task": {"path": "a"}},
+    ],
+)
+def test_a_configuration_of_harbor_belongs_beside_traces(config):
+    assert "configuration of a Harbor job" in refusal_of(as_json(config))
+    assert not rejected_of(read({"a.json": CHAT, "config.json": config}))
+
+
+def test_an_archive_of_nothing_but_counts_says_what_they_are():
+    with pytest.raises(
+        UnreadableTrace, match=r"result\.json: This is the result of a Ha"
+    ):
+        read({"result.json": BESIDE[0][0]})
+
+
+def test_a_group_carries_how_many_files_it_has():
+    items = [one for one in read(FOLDERS["harbor-trial"]) if isinstance(one, Opened)]
+    assert [one.files for one in items] == [3]
 
 
 FOLDERS = {

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from apps.engine.formats import detect, open_source
 from apps.engine.sequences import serial_sequences
 from apps.engine.trace import (
     OutcomeKind,
@@ -17,7 +12,6 @@ from apps.engine.trace import (
     Trace,
     UsageState,
 )
-from tests.formats.changed_files import ANYTHING, QUICK, check_cut, read_changed
 from tests.formats.index import DATA, expected, rows
 from tests.formats.reading import (
     as_json,
@@ -26,6 +20,7 @@ from tests.formats.reading import (
     lines,
     refusal_of,
     rejected_of,
+    slug_of,
     traces_of,
 )
 
@@ -93,7 +88,7 @@ def test_it_gives_each_call_to_its_agent():
     ],
 )
 def test_it_reads_the_same_run_alike_in_every_form(data):
-    assert detect(open_source(io.BytesIO(data))).slug == SLUG
+    assert slug_of(data) == SLUG
     assert traces_of(data) == [only(billing())]
 
 
@@ -160,7 +155,7 @@ def test_it_takes_the_success_of_a_test_case_for_the_outcome():
         "trace": billing(),
     }
     run = {"testRunData": {"testFile": "t.py", "testCases": [case]}}
-    assert detect(open_source(io.BytesIO(as_json(run)))).slug == SLUG
+    assert slug_of(as_json(run)) == SLUG
     found = only(run)
     assert (found.outcome.kind, found.task) == (OutcomeKind.FAIL, "refunds")
     assert found.outcome.source == "testCases.success"
@@ -181,8 +176,7 @@ def test_it_rejects_what_is_no_span_and_keeps_the_rest():
     "value", [{"uuid": "a"}, {"llmSpans": []}, [], [{"uuid": "a"}]]
 )
 def test_it_recognises_nothing_else_as_deepeval(value):
-    found = detect(open_source(io.BytesIO(as_json(value))))
-    assert found is None or found.slug != SLUG
+    assert slug_of(as_json(value)) != SLUG
     assert refusal_of(as_json(value), SLUG).endswith(".")
 
 
@@ -193,16 +187,3 @@ def test_it_says_that_a_trace_has_no_spans():
 @pytest.mark.parametrize("row", rows("deepeval_trace_json"))
 def test_it_finds_the_counts_of_the_index(row):
     assert counts_of(traces_of((DATA / row["path"]).read_bytes())) == expected(row)
-
-
-@QUICK
-@given(st.data(), ANYTHING)
-def test_any_value_of_a_file_may_be_anything(data, new):
-    read_changed(billing(), data, new, SLUG)
-
-
-@QUICK
-@given(st.data())
-def test_a_cut_file_tells_nothing_that_is_not_in_it(data):
-    made = lines(billing(), billing(uuid="x"))
-    check_cut(made, data.draw(st.integers(0, len(made))), SLUG)

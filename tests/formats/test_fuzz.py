@@ -7,10 +7,10 @@ import json
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from apps.engine.format import Note, Progress, Rejected, UnreadableTrace
 from apps.engine.formats import FORMATS
 from apps.engine.formats.evalsite_fields import EXAMPLE
 from apps.engine.trace import Trace
+from tests.formats.changed_files import places, read_safely, replaced
 from tests.formats.otlp_files import agent, as_protobuf, call, document, span
 from tests.formats.reading import items_of, messages
 
@@ -31,32 +31,6 @@ QUICK = settings(
 )
 
 
-def read(data: bytes, slug: str | None) -> None:
-    refusal = None
-    try:
-        items = items_of(data, slug)
-    except UnreadableTrace as raised:
-        items, refusal = [], str(raised)
-    assert refusal is None or refusal.endswith(".")
-    for item in items:
-        assert isinstance(item, Trace | Rejected | Note | Progress)
-        if isinstance(item, Trace):
-            check_storable(item)
-
-
-def check_storable(trace: Trace) -> None:
-    assert [step.seq for step in trace.steps] == list(range(len(trace.steps)))
-    for step in trace.steps:
-        assert step.parent is None or 0 <= step.parent < len(trace.steps)
-        assert step.invocation is None or step.invocation < len(trace.invocations)
-    text = repr(trace)
-    assert "\x00" not in text
-    assert "\\x00" not in text.replace("\\\\", "")
-    for step in trace.steps:
-        json.dumps([step.body and step.body.output], allow_nan=False).encode()
-        (step.name or "").encode()
-
-
 # A length field may claim gigabytes that are not there.
 FALSE_LENGTH = b"\n\x80\x80\x80\x80\x80\x20"
 
@@ -66,7 +40,7 @@ FALSE_LENGTH = b"\n\x80\x80\x80\x80\x80\x20"
 @example(FALSE_LENGTH, "otlp-protobuf")
 @given(st.binary(max_size=400), SLUGS)
 def test_random_bytes_give_items_or_a_sentence(data, slug):
-    read(data, slug)
+    read_safely(data, slug)
 
 
 @QUICK
@@ -77,7 +51,7 @@ def test_mutated_files_give_items_or_a_sentence(valid, data, slug):
         at = data.draw(st.integers(0, len(mutated)))
         cut = data.draw(st.integers(0, 30))
         mutated[at : at + cut] = data.draw(st.binary(max_size=8))
-    read(bytes(mutated), slug)
+    read_safely(bytes(mutated), slug)
 
 
 JSON = st.recursive(
@@ -90,30 +64,13 @@ JSON = st.recursive(
 )
 
 
-def places(value, path=()):
-    """All paths inside a JSON value."""
-    yield path
-    if isinstance(value, dict | list):
-        pairs = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, item in pairs:
-            yield from places(item, (*path, key))
-
-
-def replaced(value, path, new):
-    if not path:
-        return new
-    copy = value.copy()
-    copy[path[0]] = replaced(value[path[0]], path[1:], new)
-    return copy
-
-
 @QUICK
 @given(st.sampled_from(VALUES), st.data(), JSON)
 def test_any_value_of_a_file_may_be_anything(value, data, new):
     path = data.draw(st.sampled_from(list(places(value))))
     changed = json.dumps(replaced(value, path, new)).encode()
     slug = data.draw(SLUGS)
-    read(changed, slug)
+    read_safely(changed, slug)
 
 
 @QUICK

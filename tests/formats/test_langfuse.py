@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from apps.engine.formats import detect, open_source
 from apps.engine.trace import (
     FinishReason,
     OutcomeKind,
@@ -18,7 +14,6 @@ from apps.engine.trace import (
     StepStatus,
     Trace,
 )
-from tests.formats.changed_files import ANYTHING, QUICK, check_cut, read_changed
 from tests.formats.index import DATA, expected, rows
 from tests.formats.langfuse_files import (
     RUN,
@@ -42,6 +37,7 @@ from tests.formats.reading import (
     messages,
     refusal_of,
     rejected_of,
+    slug_of,
     traces_of,
 )
 
@@ -73,7 +69,7 @@ def as_api(found):
     ],
 )
 def test_it_reads_the_same_run_alike_in_every_form(data):
-    assert detect(open_source(io.BytesIO(data))).slug == SLUG
+    assert slug_of(data) == SLUG
     [found] = traces_of(data)
     assert found.steps == only(*billing()).steps
     assert found.invocations == only(*billing()).invocations
@@ -265,7 +261,7 @@ def test_it_keeps_a_trace_whose_observations_are_not_in_the_file():
 def test_it_recognises_a_download_whose_head_ends_inside_its_trace():
     long = [observed(number, None, "SPAN", name="x" * 500) for number in range(200)]
     data = as_json(download(long))
-    assert detect(open_source(io.BytesIO(data))).slug == SLUG
+    assert slug_of(data) == SLUG
     [found] = traces_of(data)
     assert len(found.steps) == 200
 
@@ -290,8 +286,7 @@ def test_it_rejects_what_is_no_observation_and_keeps_the_rest():
     [{"trace": {"id": "a"}, "spans": []}, {"observations": []}, [], [{}], {"data": []}],
 )
 def test_it_recognises_nothing_else_as_langfuse(value):
-    found = detect(open_source(io.BytesIO(as_json(value))))
-    assert found is None or found.slug != SLUG
+    assert slug_of(as_json(value)) != SLUG
     assert refusal_of(as_json(value), SLUG).endswith(".")
 
 
@@ -323,17 +318,3 @@ def test_it_reads_the_three_encodings_of_a_real_batch_export_alike(shared_data):
     assert calls[0] == calls[2]
     owners = [[[i.agent for i in t.invocations] for t in found] for found in read]
     assert owners[0] == owners[2]
-
-
-@QUICK
-@given(st.data(), ANYTHING)
-def test_any_value_of_a_file_may_be_anything(data, new):
-    whole = download(billing(), scores=[score("success", 1)])
-    read_changed(whole, data, new, SLUG)
-
-
-@QUICK
-@given(st.data())
-def test_a_cut_file_tells_nothing_that_is_not_in_it(data):
-    whole = lines(*billing())
-    check_cut(whole, data.draw(st.integers(0, len(whole))), SLUG)

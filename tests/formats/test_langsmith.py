@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from apps.engine.formats import detect, open_source
 from apps.engine.sequences import serial_sequences
 from apps.engine.trace import (
     FinishReason,
@@ -18,7 +13,6 @@ from apps.engine.trace import (
     Trace,
     UsageState,
 )
-from tests.formats.changed_files import ANYTHING, QUICK, check_cut, read_changed
 from tests.formats.index import DATA, expected, rows
 from tests.formats.reading import (
     as_json,
@@ -27,6 +21,7 @@ from tests.formats.reading import (
     lines,
     refusal_of,
     rejected_of,
+    slug_of,
     traces_of,
 )
 
@@ -166,7 +161,7 @@ def test_it_gives_each_call_to_the_agent_of_its_graph():
     ],
 )
 def test_it_reads_the_same_run_alike_in_every_form(data):
-    assert detect(open_source(io.BytesIO(data))).slug == SLUG
+    assert slug_of(data) == SLUG
     [found] = traces_of(data)
     assert found.steps == only(*graph()).steps
     assert found.invocations == only(*graph()).invocations
@@ -349,8 +344,7 @@ def test_it_rejects_what_is_no_run_and_keeps_the_rest():
     "value", [{"runs": []}, {"post": []}, [], [{"id": 1}], {"id": "a"}]
 )
 def test_it_recognises_nothing_else_as_langsmith(value):
-    found = detect(open_source(io.BytesIO(as_json(value))))
-    assert found is None or found.slug != SLUG
+    assert slug_of(as_json(value)) != SLUG
     assert refusal_of(as_json(value), SLUG).endswith(".")
 
 
@@ -363,18 +357,3 @@ def test_it_finds_no_usage_in_a_real_streamed_run(shared_data):
     path = shared_data / "langsmith_runs_jsonl/streamed_no_usage.jsonl"
     [found] = traces_of(path.read_bytes())
     assert sequences(found) == [("supervisor", (103,)), ("billing_agent", (None,) * 6)]
-
-
-@QUICK
-@given(st.data(), ANYTHING)
-def test_any_value_of_a_file_may_be_anything(data, new):
-    posts, patches = as_batches(graph()[:8])
-    whole = data.draw(st.sampled_from([graph()[:8], {"post": posts, "patch": patches}]))
-    read_changed(whole, data, new, SLUG)
-
-
-@QUICK
-@given(st.data())
-def test_a_cut_file_tells_nothing_that_is_not_in_it(data):
-    whole = lines(*graph())
-    check_cut(whole, data.draw(st.integers(0, len(whole))), SLUG)

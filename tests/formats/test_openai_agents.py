@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from apps.engine.formats import detect, open_source
 from apps.engine.sequences import serial_sequences
 from apps.engine.trace import (
     FinishReason,
@@ -18,7 +13,6 @@ from apps.engine.trace import (
     UsageState,
     Via,
 )
-from tests.formats.changed_files import ANYTHING, QUICK, check_cut, read_changed
 from tests.formats.index import DATA, expected, rows
 from tests.formats.reading import (
     as_json,
@@ -27,6 +21,7 @@ from tests.formats.reading import (
     lines,
     refusal_of,
     rejected_of,
+    slug_of,
     traces_of,
 )
 
@@ -110,7 +105,7 @@ def test_it_gives_each_call_to_the_agent_whose_turn_it_was():
     ],
 )
 def test_it_reads_the_same_run_alike_in_every_encoding(data):
-    assert detect(open_source(io.BytesIO(data))).slug == SLUG
+    assert slug_of(data) == SLUG
     assert traces_of(data) == [only(*billing())]
 
 
@@ -237,16 +232,3 @@ def test_it_finds_the_known_answers_of_the_billing_agent(path, shared_data):
             "Triage Agent": (112,),
             "Billing Agent": (100, 86, 78, 70, 43),
         }
-
-
-@QUICK
-@given(st.data(), ANYTHING)
-def test_any_value_of_a_file_may_be_anything(data, new):
-    read_changed(billing(), data, new, SLUG)
-
-
-@QUICK
-@given(st.data())
-def test_a_cut_file_tells_nothing_that_is_not_in_it(data):
-    whole = lines(*billing())
-    check_cut(whole, data.draw(st.integers(0, len(whole))), SLUG)

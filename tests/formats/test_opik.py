@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from apps.engine.formats import detect, open_source
 from apps.engine.sequences import serial_sequences
 from apps.engine.trace import (
     FinishReason,
@@ -18,7 +13,6 @@ from apps.engine.trace import (
     Trace,
     UsageState,
 )
-from tests.formats.changed_files import ANYTHING, QUICK, check_cut, read_changed
 from tests.formats.index import DATA, expected, rows
 from tests.formats.reading import (
     as_json,
@@ -27,6 +21,7 @@ from tests.formats.reading import (
     lines,
     refusal_of,
     rejected_of,
+    slug_of,
     traces_of,
 )
 
@@ -104,7 +99,7 @@ def test_it_takes_the_function_that_made_the_calls_for_the_agent_and_says_so():
     ],
 )
 def test_it_reads_the_same_run_alike_in_every_form(data):
-    assert detect(open_source(io.BytesIO(data))).slug == SLUG
+    assert slug_of(data) == SLUG
     [found] = traces_of(data)
     assert found.steps == only(*billing()).steps
 
@@ -193,7 +188,7 @@ def test_it_recognises_a_trace_whose_head_ends_inside_its_input():
     made = {"trace": trace(input={"q": "x" * 100_000}), "spans": billing()}
     moved = {"project_name": "demo"} | made["trace"]
     data = as_json(made | {"trace": moved})
-    assert detect(open_source(io.BytesIO(data))).slug == SLUG
+    assert slug_of(data) == SLUG
     assert traces_of(data)[0].steps == only(*billing()).steps
 
 
@@ -210,8 +205,7 @@ def test_it_rejects_what_is_no_span_and_keeps_the_rest():
     "value", [{"trace": {"id": 1}, "spans": []}, {"spans": []}, [], [{}]]
 )
 def test_it_recognises_nothing_else_as_opik(value):
-    found = detect(open_source(io.BytesIO(as_json(value))))
-    assert found is None or found.slug != SLUG
+    assert slug_of(as_json(value)) != SLUG
     assert refusal_of(as_json(value), SLUG).endswith(".")
 
 
@@ -221,16 +215,3 @@ def test_it_finds_the_counts_of_the_index(row):
     assert counts_of(traces) == expected(row)
     [sequence] = serial_sequences(traces[0])
     assert (sequence.agent, sequence.missing) == ("billing_agent", 6)
-
-
-@QUICK
-@given(st.data(), ANYTHING)
-def test_any_value_of_a_file_may_be_anything(data, new):
-    read_changed(whole(), data, new, SLUG)
-
-
-@QUICK
-@given(st.data())
-def test_a_cut_file_tells_nothing_that_is_not_in_it(data):
-    made = lines(*billing())
-    check_cut(made, data.draw(st.integers(0, len(made))), SLUG)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from apps.engine.formats import detect, open_source
 from apps.engine.sequences import serial_sequences
 from apps.engine.trace import StepKind, StepStatus
 from tests.formats import index
-from tests.formats.changed_files import ANYTHING, QUICK, check_cut, read_changed
-from tests.formats.reading import counts_of, items_of, rejected_of, traces_of
+from tests.formats.reading import counts_of, items_of, rejected_of, slug_of, traces_of
 
 TRACE = "0x0123456789abcdef0123456789abcdef"
 
@@ -164,7 +159,7 @@ def test_it_reads_what_go_prints_as_what_python_prints():
     ],
 )
 def test_it_recognises_printed_spans(data):
-    assert detect(open_source(io.BytesIO(data))).slug == "otel-console"
+    assert slug_of(data) == "otel-console"
 
 
 def test_it_rejects_a_span_without_ids_and_reads_the_others():
@@ -218,22 +213,3 @@ def test_it_reads_a_run_as_its_otlp_export_is_read(shared_data):
     [second] = traces_of(exported.read_bytes())
     assert counts_of([first]) == counts_of([second])
     assert [step.kind for step in first.steps] == [step.kind for step in second.steps]
-
-
-@QUICK
-@given(st.data(), ANYTHING)
-def test_any_value_may_be_anything(data, new):
-    read_changed(SPANS, data, new, "otel-console")
-
-
-@QUICK
-@given(st.data(), ANYTHING)
-def test_any_value_that_go_prints_may_be_anything(data, new):
-    read_changed([go_span(span) for span in SPANS], data, new, "otel-console")
-
-
-@QUICK
-@given(st.integers(1))
-def test_a_file_that_is_cut_off_tells_no_step_that_is_not_there(at):
-    data = console(*SPANS)
-    check_cut(data, at % len(data), "otel-console")

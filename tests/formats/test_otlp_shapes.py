@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
 
-from apps.engine.formats import detect, open_source
 from tests.formats.otlp_files import agent, call, document
-from tests.formats.reading import as_json, refusal_of, traces_of
+from tests.formats.reading import as_json, refusal_of, slug_of, traces_of
 
 SPANS = [agent(1, None, "billing", lasts=9), call(2, 1, 30), call(3, 1, 20)]
 SCOPES = {"scopeSpans": [{"spans": SPANS}]}
@@ -28,12 +25,12 @@ SHAPES = {
 @pytest.mark.parametrize("shape", SHAPES)
 def test_it_reads_the_same_spans_under_older_names(shape):
     data = as_json(SHAPES[shape])
-    assert detect(open_source(io.BytesIO(data))).slug == "otlp-json"
+    assert slug_of(data) == "otlp-json"
     assert traces_of(data) == traces_of(as_json(document(*SPANS)))
 
 
 @pytest.mark.parametrize("batches", [[], [1], [{}], {}, "x", [{"id": 1}]])
 def test_batches_of_something_else_are_no_spans(batches):
     data = as_json({"batches": batches})
-    assert detect(open_source(io.BytesIO(data))) is None
+    assert slug_of(data) is None
     assert "resourceSpans" in refusal_of(data, "otlp-json")

@@ -5,15 +5,12 @@ from __future__ import annotations
 import io
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from apps.engine.format import UnreadableTrace
 from apps.engine.formats import detect, open_source
 from apps.engine.reading.bytestream import HEAD_BYTES
 from apps.engine.sequences import serial_sequences
 from apps.engine.trace import StepKind, StepStatus, UsageState
-from tests.formats.changed_files import ANYTHING, QUICK, check_cut, read_changed
 from tests.formats.phoenix_files import (
     ROWS,
     SHAPES,
@@ -193,19 +190,6 @@ CHANGEABLE = [
     {"data": [rest(row, nested(row)) for row in ROWS] + [NOTE]},
     {"data": {"node": {"spans": {"edges": [graph(row) for row in ROWS]}}}},
 ]
-
-
-@QUICK
-@given(st.sampled_from(CHANGEABLE), st.data(), ANYTHING)
-def test_any_value_may_be_anything(value, data, new):
-    read_changed(value, data, new, "phoenix-spans")
-
-
-@QUICK
-@given(st.sampled_from(["lines", "csv of literals", "rest flat"]), st.integers(1))
-def test_a_file_that_is_cut_off_tells_no_step_that_is_not_there(shape, at):
-    data = SHAPES[shape]
-    check_cut(data, at % len(data), "phoenix-spans")
 
 
 def test_it_leaves_other_tables_to_others():

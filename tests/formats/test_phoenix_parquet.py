@@ -9,15 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.engine.formats import detect, open_source
 from apps.engine.sequences import serial_sequences
 from apps.engine.trace import UsageState
 from tests.formats import index
 from tests.formats.changed_files import QUICK, read_safely
 from tests.formats.phoenix_files import ROWS, SHAPES, TRACE, columns, ident
-from tests.formats.reading import counts_of, refusal_of, traces_of
+from tests.formats.reading import counts_of, refusal_of, slug_of, traces_of
 
-pyarrow = pytest.importorskip("pyarrow", reason="The extra `parquet` is not installed.")
+pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed.")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 WHOLE = (112, 100, 86, 78, 70, 43)
@@ -48,7 +47,7 @@ def test_it_reads_the_same_steps_as_from_json_lines():
     assert trace.steps == other.steps
     assert trace.invocations == other.invocations
     assert (trace.session, trace.task, trace.trial) == ("s1", "refund", 2)
-    assert detect(open_source(io.BytesIO(PARQUET))).slug == "phoenix-parquet"
+    assert slug_of(PARQUET) == "phoenix-parquet"
 
 
 def test_it_names_the_extra_when_parquet_cannot_be_read(monkeypatch):
@@ -58,7 +57,7 @@ def test_it_names_the_extra_when_parquet_cannot_be_read(monkeypatch):
     monkeypatch.setattr(
         "apps.engine.formats.phoenix_parquet.importlib.import_module", absent
     )
-    assert "extra `parquet`" in refusal_of(PARQUET)
+    assert "`.venv/bin/pip install pyarrow`" in refusal_of(PARQUET)
 
 
 def test_it_says_that_a_parquet_file_is_no_table_of_spans():

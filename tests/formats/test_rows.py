@@ -287,4 +287,6 @@ def test_it_says_which_columns_a_table_of_no_known_format_has():
 
 
 def test_a_sentence_with_a_comma_is_no_table():
-    assert "neither { nor [" in refusal_of(b"Hello, this is no trace\nat all, sorry\n")
+    said = refusal_of(b"Hello, this is no trace\nat all, sorry\n")
+    assert "JSON, JSON lines, CSV, protobuf and Parquet" in said
+    assert ".gz, .zst, .zip or .tar" in said

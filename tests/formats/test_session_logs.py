@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-import io
-import json
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from apps.engine.formats import detect, open_source
 from apps.engine.trace import FinishReason, StepKind, StepStatus, UsageState
-from tests.formats.changed_files import ANYTHING, QUICK, check_cut, read_changed
 from tests.formats.index import DATA, rows
 from tests.formats.reading import (
     as_json,
     items_of,
     lines,
     messages,
+    notes_of,
     refusal_of,
     rejected_of,
+    slug_of,
     traces_of,
 )
 from tests.formats.session_files import (
     calls_of,
     found_and_expected,
     outputs_of,
-    read_changed_lines,
     tools_of,
 )
 
 AT = "2026-01-01T10:00:00Z"
-
-
-def slug_of(data):
-    found = detect(open_source(io.BytesIO(data)))
-    return found and found.slug
 
 
 def response(output):
@@ -288,9 +277,9 @@ def test_it_reads_a_run_of_openclaw_from_the_messages_at_its_end():
     assert outputs_of(trace) == [7, 7]
     assert len(tools_of(trace)) == 1
     assert trace.invocations[0].agent == "main"
-    assert trace.notes == (
-        "Events of the file that belong to no session: 1 (message.in).",
-    )
+    assert trace.notes == ()
+    note = notes_of(items_of(lines(*CLAW)))["openclaw_events_not_read"]
+    assert (note.count, "message.in" in note.sentence) == (1, True)
 
 
 def test_it_reads_a_run_of_openclaw_that_never_ended_from_its_events():
@@ -372,28 +361,3 @@ def test_it_finds_the_counts_of_the_index(row):
         return
     found, wanted = found_and_expected(row, DIFFERENCES)
     assert found == wanted
-
-
-LOGS = [(GPTME, "gptme"), (VIBE, "mistral-vibe"), (GROK, "grok-build"), (PI, "pi"),
-        (CLAW, "openclaw-telemetry"), (messages("a", "b"), "openai-chat")]  # fmt: skip
-DOCUMENTS = [(GEMINI, "gemini-cli"), (OPENCODE, "opencode")]
-
-
-@QUICK
-@given(st.sampled_from(LOGS), st.data(), ANYTHING)
-def test_any_value_of_a_log_may_be_anything(log, data, new):
-    read_changed_lines(log[0], data, new, log[1])
-
-
-@QUICK
-@given(st.sampled_from(DOCUMENTS), st.data(), ANYTHING)
-def test_any_value_of_a_document_may_be_anything(document, data, new):
-    read_changed(document[0], data, new, document[1])
-
-
-@QUICK
-@given(st.sampled_from([*LOGS, *DOCUMENTS]), st.integers(0, 1500))
-def test_a_file_that_was_cut_off_tells_nothing_that_the_whole_does_not(file, at):
-    value, slug = file
-    whole = lines(*value) if isinstance(value, list) else json.dumps(value).encode()
-    check_cut(whole, at, slug)

@@ -6,17 +6,14 @@ import io
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from apps.engine.format import UnreadableTrace
 from apps.engine.formats import detect, open_source
 from apps.engine.sequences import serial_sequences
-from apps.engine.trace import StepStatus, Trace
+from apps.engine.trace import StepStatus
 from tests.formats import transcript_samples as samples
 from tests.formats.index import DATA, rows
-from tests.formats.reading import as_json, counts_of, items_of, lines, traces_of
-from tests.formats.test_fuzz import JSON, check_storable, places, replaced
+from tests.formats.reading import as_json, counts_of, lines, traces_of
 
 CASES = [
     pytest.param(slug, value, id=f"{slug}-{number}")
@@ -119,44 +116,3 @@ def test_it_finds_the_billing_run_in_every_encoding(path, agent, shared_data):
     [trace] = traces_of((shared_data / path).read_bytes())
     found = [(s.agent, s.outputs) for s in serial_sequences(trace)]
     assert (agent, BILLING) in found
-
-
-QUICK = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-
-
-def read_or_refused(data: bytes, slug: str):
-    """What is read of `data`; nothing when it is refused, which takes a sentence."""
-    refusal = "."
-    try:
-        return items_of(data, slug)
-    except UnreadableTrace as raised:
-        refusal = str(raised)
-        return []
-    finally:
-        assert refusal.endswith(".")
-
-
-@pytest.mark.parametrize(("slug", "value"), CASES)
-@QUICK
-@given(data=st.data(), new=JSON)
-def test_any_value_of_a_file_may_be_anything(slug, value, data, new):
-    path = data.draw(st.sampled_from(list(places(value))))
-    changed = as_json(replaced(value, path, new))
-    for item in read_or_refused(changed, slug):
-        if isinstance(item, Trace):
-            check_storable(item)
-
-
-@pytest.mark.parametrize(("slug", "value"), CASES)
-@QUICK
-@given(data=st.data())
-def test_a_file_that_was_cut_off_invents_nothing(slug, value, data):
-    whole = as_json(value)
-    cut = whole[: data.draw(st.integers(1, len(whole) - 1))]
-    items = read_or_refused(cut, slug)
-    found = [item for item in items if isinstance(item, Trace)]
-    everything = counts_of(traces_of(whole, slug))
-    assert counts_of(found)["model_calls"] <= everything["model_calls"]
-    assert counts_of(found)["tool_calls"] <= everything["tool_calls"]

@@ -32,8 +32,7 @@ def test_a_total_that_is_not_the_sum_is_shown_and_never_added():
     trace = one(wrong)
     assert outputs(trace) == [12, 5]
     assert trace.notes == (
-        "The file's own total of 34 output tokens is not the sum of its steps, which "
-        "is 17.",
+        "The result records 34 output tokens in all; its calls sum up to 17.",
     )
 
 

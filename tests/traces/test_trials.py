@@ -99,12 +99,23 @@ def test_what_is_set_by_hand_stays_when_trials_are_found_again(project):
 def test_a_move_by_hand_can_be_undone(project):
     upload_bytes(project, chat_bytes(chat(answer="a"), chat(answer="b")))
     first = Trace.objects.order_by("id").first()
-    before = place_trace(trace=first, task="another", trial=9)
+    before, since = place_trace(trace=first, task="another", trial=9)
     assert places(project)[0] == ("another", 9)
-    put_back(trace=first, placed=before)
+    put_back(trace=first, placed=before, since=since)
     assert places(project)[0] == (ASKED, 0)
     first.refresh_from_db()
     assert not first.is_task_set
+
+
+@pytest.mark.django_db
+def test_undo_does_not_take_back_what_another_person_did_since(project):
+    upload_bytes(project, chat_bytes(chat(answer="a"), chat(answer="b")))
+    first = Trace.objects.order_by("id").first()
+    before, since = place_trace(trace=first, task="mine", trial=1)
+    place_trace(trace=first, task="theirs", trial=2)
+    with pytest.raises(WrongPlace, match="moved this trace since"):
+        put_back(trace=first, placed=before, since=since)
+    assert places(project)[0] == ("theirs", 2)
 
 
 @pytest.mark.django_db

@@ -5,7 +5,8 @@ Adding a format is one module with a reader and one entry in `FORMATS`.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from pathlib import Path
 from typing import BinaryIO, Final
 
 from apps.engine.format import FolderFormat, Format, Item, Source
@@ -56,9 +57,10 @@ from apps.engine.formats.trulens import TruLens
 from apps.engine.formats.unknown import why_unknown
 from apps.engine.formats.vercel_ai import VercelAI
 from apps.engine.formats.who_and_when import WhoAndWhen
+from apps.engine.reading.archive import open_folder
 from apps.engine.reading.bytestream import MAX_UNPACKED_BYTES, open_source
-from apps.engine.reading.files import Readers, read_with
-from apps.engine.reading.unpack import TooLarge
+from apps.engine.reading.files import Readers, read_members, read_with
+from apps.engine.reading.unpack import Meter, TooLarge
 
 __all__ = [
     "ARCHIVE",
@@ -71,6 +73,7 @@ __all__ = [
     "labels",
     "open_source",
     "read_file",
+    "read_folder",
     "versions",
     "why_unknown",
 ]
@@ -183,10 +186,29 @@ def read_file(
     for an unknown format, `TooLarge` beyond the limits, and `UnreadableTrace` when
     nothing at all can be read.
     """
+    readers = _readers(format_override)
+    return read_with(readers, file, name=name, max_unpacked_bytes=max_unpacked_bytes)
+
+
+def read_folder(
+    files: Sequence[tuple[str, Path]],
+    *,
+    format_override: str = "",
+    max_unpacked_bytes: int = MAX_UNPACKED_BYTES,
+) -> Generator[Item, None, None]:
+    """Yield what files of a disk hold, as `read_file` does for a zip of them.
+
+    `files` are names with slashes, as in the zip, and where the files are. Raises as
+    `read_file` does, and `OSError` for a file that cannot be opened.
+    """
+    archive = open_folder(files, Meter(max_unpacked_bytes))
+    return read_members(_readers(format_override), archive)
+
+
+def _readers(format_override: str) -> Readers:
     chosen = by_slug(format_override) if format_override else None
-    readers = Readers(
+    return Readers(
         choose=(lambda _: chosen) if chosen else detect,
         why_none=why_unknown,
         folders=() if chosen else FOLDER_FORMATS,
     )
-    return read_with(readers, file, name=name, max_unpacked_bytes=max_unpacked_bytes)

@@ -18,6 +18,7 @@ from apps.engine.reading.answers import (
     is_anthropic_answer,
     take_anthropic_parts,
 )
+from apps.engine.reading.ground_truth import parted
 from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,
@@ -28,7 +29,7 @@ from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.recorded import first_text, mapping, word
 from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks
 from apps.engine.reading.token_counts import whole_number
-from apps.engine.reading.transcript import Draft, ToolResult, Transcript
+from apps.engine.reading.transcript import Draft, ToolResult, Transcript, ending_of
 from apps.engine.trace import StepKind, StepStatus, Trace
 
 _PARTS: Final = frozenset(
@@ -40,6 +41,10 @@ _PARTS: Final = frozenset(
 _ROLES: Final = frozenset({"user", "assistant", "system"})
 _NAMES: Final = ("name", "id", "custom_id")
 _SESSIONS: Final = ("session_id", "conversation_id", "thread_id")
+_NO_START: Final = (
+    "This event belongs to a streamed message of which the beginning (message_start) is "
+    "not in the file."
+)
 _TOGETHER: Final = (
     "Nothing in the answers says which calls belong together, so they are one trace in "
     "the order of the file."
@@ -155,6 +160,8 @@ class _Taker:
             self._streamed = StreamedMessage(event)
         elif self._streamed is not None:
             self._streamed.add(event)
+        elif event["type"] not in {"ping", "message_stop"}:
+            raise RefusedRecord(_NO_START, "$.type")
 
     def end_stream(self) -> None:
         """Add the message whose events were read last, if there is one."""
@@ -248,6 +255,7 @@ class _Conversation:
         }
         own = facts.get("metadata")
         metadata |= own if isinstance(own, dict) else {}
+        metadata, labels = parted(metadata)
         return Trace(
             name=first_text(metadata, _NAMES, NAME, self.remarks) or name,
             steps=steps,
@@ -257,22 +265,22 @@ class _Conversation:
             task=first_text(metadata, ("task", "task_id"), LABEL, self.remarks),
             trial=whole_number(metadata.get("trial")),
             metadata=metadata,
+            labels=labels,
             notes=self.remarks.sentences(),
         )
 
 
 def _result(part: dict[str, Any]) -> ToolResult:
     """Return a tool result; it failed only where the message says so."""
-    told = part.get("is_error")
+    status = ending_of(part.get("is_error"))
     content = part.get("content")
-    failed = told is True or (
-        isinstance(content, dict) and str(content.get("type")).endswith("_error")
-    )
-    status = StepStatus.OK if told is False else StepStatus.UNSET
+    if isinstance(content, dict) and str(content.get("type")).endswith("_error"):
+        status = StepStatus.ERROR
+    failed = status is StepStatus.ERROR
     return ToolResult(
         output=content,
         call_id=part.get("tool_use_id"),
-        status=StepStatus.ERROR if failed else status,
+        status=status,
         error_message=content if failed and isinstance(content, str) else None,
         native_kind="tool_result",
     )

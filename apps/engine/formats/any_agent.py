@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from apps.engine.format import Item, Rejected, Source
+from apps.engine.format import Item, Source
 from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,
     demand_a_trace,
     read_each,
+    refused_part,
 )
 from apps.engine.reading.json_peek import first_record
-from apps.engine.reading.json_words import excerpt
 from apps.engine.reading.sdk_spans import is_sdk_span, record_of
 from apps.engine.reading.span_records import span_of
 from apps.engine.reading.span_traces import traces_of
-from apps.engine.reading.spans import SpanStore, TraceFacts
+from apps.engine.reading.spans import Span, SpanStore, TraceFacts
 
 
 class AnyAgent:
@@ -65,13 +65,10 @@ def _take(record: Record, store: SpanStore) -> Iterator[Item]:
     if not isinstance(spans, list):
         raise RefusedRecord("This is no trace of any-agent: it has no spans.", "$")
     for index, raw in enumerate(spans):
-        if not is_sdk_span(raw):
-            yield _rejected(record, index, "This is not a span.", raw)
-            continue
         try:
-            span = span_of(record_of(raw))
+            span = _span(raw)
         except RefusedRecord as refusal:
-            yield _rejected(record, index, refusal.reason, raw)
+            yield refused_part(f"{record.place}, $.spans[{index}]", refusal, raw)
             continue
         store.add(span)
         store.describe(span.trace_id, _facts(value))
@@ -79,10 +76,10 @@ def _take(record: Record, store: SpanStore) -> Iterator[Item]:
         raise RefusedRecord("The trace has no spans.", "$.spans")
 
 
-def _rejected(record: Record, index: int, reason: str, raw: Any) -> Rejected:
-    name = raw.get("name") if isinstance(raw, dict) else raw
-    place = f"{record.place}, $.spans[{index}]"
-    return Rejected(place, reason, excerpt(str(name)))
+def _span(raw: Any) -> Span:
+    if not is_sdk_span(raw):
+        raise RefusedRecord("This is not a span.")
+    return span_of(record_of(raw))
 
 
 def _facts(value: dict[str, Any]) -> TraceFacts:

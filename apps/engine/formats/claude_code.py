@@ -17,7 +17,7 @@ from apps.engine.reading.claude_code.sdk import sdk_kind
 from apps.engine.reading.claude_code.sessions import Sessions, lines_in
 from apps.engine.reading.json_gate import demand_a_trace, read_each
 from apps.engine.reading.json_peek import first_values
-from apps.engine.reading.kinds import kind_of
+from apps.engine.reading.recorded import kind_of
 
 _SIDE_LINES: Final = {
     "summary": "leafUuid",

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from apps.engine.format import Item, Note, Source
 from apps.engine.reading.clock import any_time_ns
-from apps.engine.reading.codex.calls import Calls, codex_usage, texts_of
+from apps.engine.reading.codex.calls import Calls, codex_usage
 from apps.engine.reading.codex.outputs import content_of, ending_of
 from apps.engine.reading.json_gate import (
     Record,
@@ -23,7 +23,8 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_values import embedded
-from apps.engine.reading.kinds import kind_of, text_in
+from apps.engine.reading.recorded import kind_of, plain_text, remark_unread, text_in
+from apps.engine.reading.run_totals import remark_total
 from apps.engine.reading.text_limits import IDENTIFIER, Remarks, clip
 from apps.engine.reading.transcript import Draft, ToolResult, Transcript
 from apps.engine.trace import (
@@ -153,6 +154,8 @@ class _Rollout:
             for item in value["items"]:
                 if isinstance(item, dict):
                     self._take_item(item, any_time_ns(item.get("timestamp")))
+                else:
+                    self._unread["item that is no object"] += 1
             yield from ()
             return
         at = any_time_ns(value.get("timestamp"))
@@ -202,7 +205,7 @@ class _Rollout:
             self._take_message(item, at)
         elif kind == "reasoning":
             told = item.get("summary") or item.get("content")
-            self.calls.think(texts_of(told), at)
+            self.calls.think(plain_text(told), at)
         elif kind in _OUTPUTS:
             self._take_output(item, at)
         elif kind in _CALLS:
@@ -214,7 +217,7 @@ class _Rollout:
             self._unread[f"response_item/{kind}"[:60]] += 1
 
     def _take_message(self, item: dict[str, Any], at: int | None) -> None:
-        role, content = item.get("role"), texts_of(item.get("content"))
+        role, content = item.get("role"), plain_text(item.get("content"))
         if role == "assistant":
             self.calls.say(content, at)
             return
@@ -283,7 +286,7 @@ class _Rollout:
                 start_ns=at,
                 end_ns=at,
                 status=StepStatus.ERROR if kind == "error" else StepStatus.UNSET,
-                error_type=event.get("codex_error_info") or kind,
+                error_type=text_in(event, "codex_error_info") or kind,
                 error_message=event.get("message") or event.get("reason"),
                 native_kind=kind,
                 output=event.get("message") or event.get("reason"),
@@ -336,12 +339,7 @@ class _Rollout:
         remarks = self.remarks
         self.calls.close()
         self._compare()
-        if self._unread:
-            words = ", ".join(sorted(self._unread)[:20])
-            remarks.add(
-                f"Lines of kinds that are not read: {{n}} ({words}).",
-                self._unread.total(),
-            )
+        remark_unread(remarks, "Lines", self._unread)
         steps, invocations, _ = self.calls.made.finished()
         session = clip(self.session, IDENTIFIER, remarks)
         return Trace(
@@ -360,12 +358,13 @@ class _Rollout:
         told = codex_usage(self._total, "total")
         calls = [one.call for one in self.calls.made.drafts]
         usages = [one.usage for one in calls if isinstance(one, ModelCall)]
-        found = (_sum(usages, "input_total"), _sum(usages, "output_total"))
-        claimed = (told.input_total or 0, told.output_total or 0)
-        if self._total is not None and claimed != found:
-            self.remarks.add(
-                f"The session's own total is {claimed[0]} input and {claimed[1]} output "
-                f"tokens; its model calls add up to {found[0]} and {found[1]}."
+        for part in ("input", "output"):
+            remark_total(
+                self.remarks,
+                "session",
+                f"{part} tokens",
+                told=getattr(told, f"{part}_total"),
+                found=_sum(usages, f"{part}_total"),
             )
 
 

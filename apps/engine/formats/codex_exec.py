@@ -18,11 +18,11 @@ from apps.engine.reading.json_gate import (
     demand_a_trace,
     read_each,
 )
-from apps.engine.reading.json_peek import first_values
-from apps.engine.reading.kinds import kind_of, text_in
+from apps.engine.reading.json_peek import first_items
+from apps.engine.reading.recorded import kind_of, remark_unread, text_in
 from apps.engine.reading.text_limits import IDENTIFIER, Remarks, clip
 from apps.engine.reading.transcript import Draft, Transcript
-from apps.engine.trace import MISSING, OrderSource, StepKind, StepStatus, Trace
+from apps.engine.trace import OrderSource, StepKind, StepStatus, Trace
 
 _EVENTS: Final = frozenset(
     {
@@ -56,7 +56,7 @@ class CodexExec:
 
     def recognises(self, source: Source) -> bool:
         """Whether one of the first lines is an event of a thread, turn or item."""
-        return any(map(_is_event, first_values(source)))
+        return any(map(_is_event, first_items(source)))
 
     def read(self, source: Source) -> Iterator[Item]:
         """Yield one trace for each thread; `UnreadableTrace` when there is none."""
@@ -192,10 +192,15 @@ class _Thread:
     def _end_turn(self, kind: str, event: dict[str, Any]) -> None:
         self._end_call()
         usage = codex_usage(event.get("usage"), "usage")
-        if usage != MISSING:
+        if usage.is_known:
+            given = (
+                "an unknown number of"
+                if usage.input_total is None
+                else usage.input_total
+            )
             self.remarks.add(
-                f"A turn took {usage.input_total} input and {usage.output_total} output "
-                "tokens by its own count; how many each model call took is not recorded."
+                f"A turn took {given} input and {usage.output_total} output tokens by its "
+                "own count; how many each model call took is not recorded."
             )
         if kind == "turn.failed":
             error = event.get("error")
@@ -220,12 +225,7 @@ class _Thread:
         """Return the trace; call it once."""
         self.calls.close()
         remarks = self.remarks
-        if self._unread:
-            words = ", ".join(sorted(self._unread)[:20])
-            remarks.add(
-                f"Events of kinds that are not read: {{n}} ({words}).",
-                self._unread.total(),
-            )
+        remark_unread(remarks, "Events", self._unread)
         steps, invocations, _ = self.calls.made.finished()
         thread = clip(self.thread_id, IDENTIFIER, remarks)
         return Trace(

@@ -7,6 +7,7 @@ it is compared and never used. Crew output and output log record no calls.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -21,12 +22,19 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_record
 from apps.engine.reading.json_values import embedded
-from apps.engine.reading.recorded import listed, mapping, span_of, word
+from apps.engine.reading.local_times import told_ns
+from apps.engine.reading.recorded import (
+    listed,
+    mapping,
+    remark_unread,
+    time_range,
+    word,
+)
+from apps.engine.reading.run_totals import known_outputs, remark_total
 from apps.engine.reading.text_limits import NAME, Remarks, clip
 from apps.engine.reading.transcript import Draft, Invoked, Transcript
 from apps.engine.reading.usage_fields import usage_counts
 from apps.engine.trace import (
-    ModelCall,
     OrderSource,
     StepKind,
     StepStatus,
@@ -35,10 +43,6 @@ from apps.engine.trace import (
     Via,
 )
 
-_MISMATCH: Final = (
-    "The crew's own total of {told} output tokens is not the sum of its calls, which is "
-    "{sum}."
-)
 _NO_CALLS: Final = (
     "The output of a crew records no model calls and usage only as a total, which "
     "counts calls twice when agents share one model: upload the events instead."
@@ -53,7 +57,6 @@ _BEGINS: Final = frozenset({"crew_kickoff_started", "flow_started"})
 _EXECUTIONS: Final = frozenset(
     {"agent_execution_started", "lite_agent_execution_started"}
 )
-_NO_ZONE: Final = "The times have no zone and were read as UTC."
 
 
 class CrewAI:
@@ -157,6 +160,7 @@ class _Crew:
         self._totals: list[int | None] = []
         self._has_begun = False
         self._in_flow = False
+        self._unread: Counter[str] = Counter()
 
     def ends_before(self, event: dict[str, Any]) -> bool:
         """Whether this event begins another run: a kickoff or flow of its own.
@@ -169,10 +173,12 @@ class _Crew:
         return self._has_begun and not is_inner
 
     def take(self, event: dict[str, Any]) -> None:
-        """Add one event; those that only repeat others are left out."""
+        """Add one event; those of kinds that make no step are counted."""
         kind = event["type"]
         if isinstance(event.get("event_id"), str):
-            self._started[event["event_id"]] = event
+            self._started[event["event_id"]] = {
+                key: event.get(key) for key in ("parent_event_id", "timestamp")
+            }
         if kind in _BEGINS or kind == "flow_finished":
             self._frame(event)
         elif kind == "crew_kickoff_completed":
@@ -185,6 +191,8 @@ class _Crew:
             self._tool(event)
         elif kind.endswith(("_failed", "_error")):
             self._failure(event)
+        else:
+            self._unread[kind] += 1
 
     def _frame(self, event: dict[str, Any]) -> None:
         """Take what begins or ends a run; a flow names it before its crews."""
@@ -200,7 +208,10 @@ class _Crew:
             or mapping(event.get("agent_info")).get("role")
             or event.get("agent_role")
         )
-        own_id = word(event.get("event_id")) or f"agent {role}"
+        own_id = word(event.get("event_id"))
+        if not own_id:
+            self._transcript.speaker(role)
+            return
         self._owners[own_id] = self._transcript.invoke(
             Invoked(
                 agent=role,
@@ -227,12 +238,7 @@ class _Crew:
         role = event.get("agent_role")
         if not isinstance(role, str):
             return 0
-        key = f"agent {role}"
-        if key not in self._owners:
-            self._owners[key] = self._transcript.invoke(
-                Invoked(agent=role, parent=0, via=Via.MANAGED)
-            )
-        return self._owners[key]
+        return self._transcript.speaker(role)
 
     def _begin(self, event: dict[str, Any]) -> int | None:
         started = self._started.get(str(event.get("started_event_id")))
@@ -300,8 +306,9 @@ class _Crew:
     def trace(self, number: int) -> Trace:
         """Return the trace; `number` names a crew without a name."""
         self._compare_total()
+        remark_unread(self._remarks, "Events", self._unread)
         steps, invocations, order = self._transcript.finished()
-        start, end = span_of(steps)
+        start, end = time_range(steps)
         return Trace(
             name=clip(self._name, NAME, self._remarks) or f"crew run {number}",
             steps=steps,
@@ -316,14 +323,13 @@ class _Crew:
         self._totals.append(usage_counts(usage).output_total)
 
     def _compare_total(self) -> None:
-        calls = [one.call for one in self._transcript.drafts]
-        outputs = [
-            call.usage.output_total for call in calls if isinstance(call, ModelCall)
-        ]
+        outputs = known_outputs(self._transcript.drafts)
         known = [count for count in outputs if count is not None]
         told = sum(count or 0 for count in self._totals)
-        if told and len(known) == len(outputs) and told != sum(known):
-            self._remarks.add(_MISMATCH.format(told=told, sum=sum(known)))
+        if told and len(known) == len(outputs):
+            remark_total(
+                self._remarks, "crew", "output tokens", told=told, found=sum(known)
+            )
 
 
 def _of_output(value: dict[str, Any], number: int) -> Trace:
@@ -363,27 +369,21 @@ def _of_log(entries: list[dict[str, Any]]) -> Trace:
     """Return the trace of an output log: one step for each entry."""
     remarks = Remarks()
     remarks.add(_NO_CALLS_IN_LOG)
-    remarks.add(_NO_ZONE)
     transcript = Transcript(remarks)
-    numbers: dict[str, int] = {}
     for entry in entries:
-        agent = str(entry.get("agent") or "")
-        if agent and agent not in numbers:
-            numbers[agent] = transcript.invoke(
-                Invoked(agent=agent, parent=0, via=Via.MANAGED)
-            )
+        agent = entry.get("agent")
         transcript.add(
             Draft(
                 kind=StepKind.AGENT,
-                invocation=numbers.get(agent, 0),
+                invocation=transcript.speaker(agent) if agent else 0,
                 name=f"{entry.get('status')}: {entry.get('task_name') or entry.get('task')}",
                 native_kind="log entry",
-                start_ns=any_time_ns(entry.get("timestamp")),
+                start_ns=told_ns(entry.get("timestamp"), remarks),
                 output=entry.get("output"),
             )
         )
     steps, invocations, order = transcript.finished()
-    start, end = span_of(steps)
+    start, end = time_range(steps)
     return Trace(
         name="crew output log",
         steps=steps,

@@ -17,11 +17,14 @@ from apps.engine.reading.answer_facts import (
     reasoning_in,
     response_id_in,
 )
+from apps.engine.reading.genai import bare_name
+from apps.engine.reading.genai_names import AGENT_PREFIXES, TOOL_PREFIXES
 from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,
     demand_a_trace,
     read_each,
+    refused_part,
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_words import excerpt
@@ -29,22 +32,22 @@ from apps.engine.reading.platform_rows import (
     Placed,
     Row,
     demanded,
-    first_of,
-    is_unique,
-    items,
     kept,
-    mapping,
     opened,
+    opened_list,
+    opened_object,
     row_id,
     rows_in,
-    span_of,
+    span_of_row,
     task_in,
     trial_in,
 )
+from apps.engine.reading.recorded import first_of, word
 from apps.engine.reading.span_marks import graph_hints, mark_agents
 from apps.engine.reading.span_traces import traces_of
 from apps.engine.reading.spans import Facts, Span, SpanStore, TraceFacts
 from apps.engine.reading.token_counts import Counts, whole_number
+from apps.engine.reading.unique_ids import is_unique
 from apps.engine.trace import Outcome, OutcomeKind, StepKind
 
 _LISTS: Final = {
@@ -60,8 +63,6 @@ _TYPES: Final = {
 }  # fmt: skip
 _PAGES: Final = ("traces", "data", "items")
 _CASES: Final = ("testCases", "test_cases")
-_AGENT_PREFIXES: Final = ("invoke_agent ", "agent run ")
-_TOOL_PREFIXES: Final = ("execute_tool ", "running tool: ")
 _GROUND_TRUTH: Final = (
     "expectedOutput", "expected_output", "expectedTools", "expected_tools",
     "metricsData", "metrics_data",
@@ -173,8 +174,7 @@ class _Taker:
                     self.store.add(_span(row, trace_id, kind))
                     found = True
                 except RefusedRecord as refusal:
-                    where = f"{place}, $.{key}[{index}]"
-                    yield Rejected(where, refusal.reason, excerpt(str(row)))
+                    yield refused_part(f"{place}, $.{key}[{index}]", refusal, row)
         if found:
             self.store.describe(trace_id, _facts_of(trace, case, trace_id))
         else:
@@ -182,7 +182,7 @@ class _Taker:
 
 
 def _facts_of(trace: Row, case: Row, trace_id: str) -> TraceFacts:
-    metadata = mapping(trace.get("metadata"))
+    metadata = opened_object(trace.get("metadata"))
     named = first_of(trace, ("testCaseId", "test_case_id")) or case.get("name")
     return TraceFacts(
         name=trace.get("name"),
@@ -212,7 +212,7 @@ def _labels(row: Row) -> dict[str, Any]:
 
 def _span(row: Any, trace_id: str, listed: StepKind) -> Span:
     span_id = demanded(row, ("uuid",), "span")
-    metadata = mapping(row.get("metadata"))
+    metadata = opened_object(row.get("metadata"))
     status = str(row.get("status")).upper()
     placed = Placed(
         trace_id=trace_id,
@@ -235,7 +235,7 @@ def _span(row: Any, trace_id: str, listed: StepKind) -> Span:
         attributes=kept(row, _READ),
     )
     _complete(facts, row)
-    return span_of(placed, facts)
+    return span_of_row(placed, facts)
 
 
 def _counts(row: Row) -> Counts:
@@ -249,12 +249,11 @@ def _counts(row: Row) -> Counts:
 
 
 def _complete(facts: Facts, row: Row) -> None:
-    name = row.get("name")
-    bare = name if isinstance(name, str) else ""
+    told = word(row.get("name"))
     if facts.kind is StepKind.AGENT:
-        facts.agent = _without(bare, _AGENT_PREFIXES)
+        facts.agent = bare_name(told, AGENT_PREFIXES, ".agent") or None
     elif facts.kind is StepKind.TOOL_CALL:
-        facts.tool = _without(bare, _TOOL_PREFIXES)
+        facts.tool = bare_name(told, TOOL_PREFIXES, ".tool") or None
         _complete_tool(facts, row)
     elif facts.kind is StepKind.MODEL_CALL:
         facts.model = row.get("model")
@@ -265,15 +264,9 @@ def _complete(facts: Facts, row: Row) -> None:
 
 
 def _complete_tool(facts: Facts, row: Row) -> None:
-    called = items(first_of(row, ("toolsCalled", "tools_called")))
-    first = mapping(called[0]) if called else {}
+    called = opened_list(first_of(row, ("toolsCalled", "tools_called")))
+    first = opened_object(called[0]) if called else {}
     if facts.input is None:
         facts.input = first_of(first, ("inputParameters", "input_parameters"))
     answer = facts.output
     facts.call_id = answer.get("tool_call_id") if isinstance(answer, dict) else None
-
-
-def _without(name: str, prefixes: tuple[str, ...]) -> str | None:
-    for prefix in prefixes:
-        name = name.removeprefix(prefix)
-    return name or None

@@ -27,6 +27,7 @@ from apps.engine.reading.json_gate import (
     read_each,
 )
 from apps.engine.reading.json_peek import first_record
+from apps.engine.reading.recorded import body_with
 from apps.engine.reading.text_limits import IDENTIFIER, LABEL, MESSAGE, NAME, Remarks
 from apps.engine.reading.token_counts import Counts, usage_of
 from apps.engine.trace import (
@@ -303,13 +304,12 @@ def _usage(fields: Fields) -> Usage:
 
 
 def _body(fields: Fields) -> Body | None:
-    body = Body(
+    return body_with(
         input=fields.any("input"),
         output=fields.any("output"),
         reasoning=fields.any("reasoning"),
-        attributes=fields.mapping("attributes") or None,
+        attributes=fields.mapping("attributes"),
     )
-    return None if body == Body() else body
 
 
 def _check_references(steps: tuple[Step, ...]) -> None:

@@ -21,9 +21,11 @@ from apps.engine.reading.json_gate import (
     read_each,
 )
 from apps.engine.reading.json_peek import first_values
-from apps.engine.reading.text_limits import IDENTIFIER, Remarks, clip
+from apps.engine.reading.recorded import listed, remark_unread
+from apps.engine.reading.session_traces import session_trace
+from apps.engine.reading.text_limits import Remarks
 from apps.engine.reading.transcript import Transcript
-from apps.engine.trace import OrderSource, Trace, Via
+from apps.engine.trace import Trace, Via
 
 _REWOUND: Final = (
     "Times the conversation was taken back; the messages that were left out of it are "
@@ -85,7 +87,7 @@ class _Chats:
         elif _is_head(value):
             yield from self.finished()
             self._open = _Chat(value)
-            for message in _list(value.get("messages")):
+            for message in listed(value.get("messages")):
                 self._open.keep(message)
         elif isinstance(value, dict):
             self._open.take(value)
@@ -97,10 +99,6 @@ class _Chats:
         trace = self._open.trace()
         if trace.steps:
             yield trace
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 class _Chat:
@@ -118,7 +116,7 @@ class _Chat:
         """Take one line of a log after its head."""
         changes = line.get("$set")
         if isinstance(changes, dict):
-            for message in _list(changes.get("messages")):
+            for message in listed(changes.get("messages")):
                 self.keep(message)
             self._head |= {k: v for k, v in changes.items() if k != "messages"}
         elif "$rewindTo" in line:
@@ -157,42 +155,22 @@ class _Chat:
                 resets = False
         if self._rewinds:
             remarks.add(_REWOUND, self._rewinds)
-        if self._unread:
-            words = ", ".join(sorted(self._unread)[:20])
-            remarks.add(
-                f"Records of kinds that are not read: {{n}} ({words}).",
-                self._unread.total(),
-            )
+        remark_unread(remarks, "Records", self._unread)
         if self._head.get("kind") == "subagent":
             made.invocations[0].via = Via.SUBAGENT
-        steps, invocations, _ = made.finished()
-        times = [step.start_ns for step in steps if step.start_ns is not None]
-        session = clip(self._head.get("sessionId"), IDENTIFIER, remarks)
-        return Trace(
-            name=f"session {session}" if session else "Gemini CLI session",
-            steps=steps,
-            invocations=invocations,
-            session=session,
-            start_ns=min(times, default=None),
-            end_ns=max(times, default=None),
-            order=OrderSource.FILE,
+        return session_trace(
+            made,
+            session=self._head.get("sessionId"),
+            otherwise="Gemini CLI session",
             metadata={
                 key: self._head[key]
                 for key in ("kind", "directories", "summary")
                 if self._head.get(key) is not None
             },
-            notes=remarks.sentences(),
         )
 
 
 def _checkpoint(contents: list[Any], number: int) -> Trace:
     made = Transcript(Remarks())
     add_contents(made, contents)
-    steps, invocations, order = made.finished()
-    return Trace(
-        name=f"checkpoint {number}",
-        steps=steps,
-        invocations=invocations,
-        order=order,
-        notes=made.remarks.sentences(),
-    )
+    return session_trace(made, otherwise=f"checkpoint {number}")

@@ -24,11 +24,26 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.other_answers import gemini_parts
-from apps.engine.reading.recorded import either, first_text, listed, mapping, span_of
+from apps.engine.reading.recorded import (
+    either,
+    first_text,
+    listed,
+    mapping,
+    time_range,
+    word,
+)
 from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, clip
 from apps.engine.reading.transcript import Draft, Invoked, ToolResult, Transcript
 from apps.engine.reading.usage_fields import usage_counts
-from apps.engine.trace import Outcome, OutcomeKind, StepKind, StepStatus, Trace, Via
+from apps.engine.trace import (
+    UNKNOWN_OUTCOME,
+    Outcome,
+    OutcomeKind,
+    StepKind,
+    StepStatus,
+    Trace,
+    Via,
+)
 
 _EXPECTED: Final = (
     "An eval set says what is expected of the agent; nothing in it was run, and it "
@@ -39,6 +54,7 @@ _VERDICTS: Final = {
     "1": OutcomeKind.PASS, "PASSED": OutcomeKind.PASS, "PASS": OutcomeKind.PASS,
     "2": OutcomeKind.FAIL, "FAILED": OutcomeKind.FAIL, "FAIL": OutcomeKind.FAIL,
 }  # fmt: skip
+_NO_AUTHOR: Final = "Events without an author, not read: {n}."
 _PARTIAL: Final = "Partial events of a stream, which the whole event repeats: {n}."
 
 
@@ -164,8 +180,7 @@ class _Taker:
 def _session(events: list[Any], facts: dict[str, Any], name: str) -> Trace:
     made = _Session()
     for event in events:
-        if isinstance(event, dict):
-            made.take_event(event)
+        made.take_event(mapping(event))
     return made.trace(facts, name)
 
 
@@ -201,9 +216,11 @@ def _evaluated(result: dict[str, Any], name: str, trial: int) -> Trace:
         trial=trial,
         session=trace.session
         or clip(either(result, "session_id", "sessionId"), IDENTIFIER, made.remarks),
-        outcome=Outcome(
+        outcome=UNKNOWN_OUTCOME
+        if status is None
+        else Outcome(
             kind=_VERDICTS.get(str(status), OutcomeKind.UNKNOWN),
-            label=str(status),
+            label=str(status)[:LABEL],
             source="final_eval_status",
         ),
     )
@@ -225,7 +242,10 @@ class _Session:
             return
         parts = _parts(event.get("content"))
         time = any_time_ns(event.get("timestamp"))
-        author = str(event.get("author"))
+        author = word(event.get("author"))
+        if not author:
+            self.remarks.add(_NO_AUTHOR)
+            return
         invocation = 0 if author == "user" else self._agent(author, event)
         results = [part for part in parts if _response(part)]
         for part in results:
@@ -315,7 +335,7 @@ class _Session:
         """Return the trace; `name` is used where nothing names it."""
         remarks = self.remarks
         steps, invocations, order = self.transcript.finished()
-        start, end = span_of(steps)
+        start, end = time_range(steps)
         metadata = {
             key: facts[key] for key in ("app_name", "appName", "user_id", "userId", "state")
             if facts.get(key)

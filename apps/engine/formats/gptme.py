@@ -22,8 +22,9 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.messages import Conversation, is_message
+from apps.engine.reading.recorded import time_range
 from apps.engine.reading.text_limits import NAME, Remarks, clip
-from apps.engine.reading.token_counts import LARGEST, Counts, usage_of, whole_number
+from apps.engine.reading.token_counts import Counts, usage_of, whole_number, with_cache
 from apps.engine.reading.transcript import ToolResult, with_call
 from apps.engine.trace import OrderSource, StepKind, Trace, Usage
 
@@ -122,13 +123,13 @@ class _Log:
     def trace(self) -> Trace:
         """Return the trace; call it once."""
         steps, invocations = self.made.finished()
-        times = [step.start_ns for step in steps if step.start_ns is not None]
+        start, end = time_range(steps)
         return Trace(
             name="gptme conversation",
             steps=steps,
             invocations=invocations,
-            start_ns=min(times, default=None),
-            end_ns=max(times, default=None),
+            start_ns=start,
+            end_ns=end,
             order=OrderSource.FILE,
             notes=self.remarks.sentences(),
         )
@@ -150,14 +151,13 @@ def _usage(metadata: dict[str, Any]) -> Usage:
     usage = metadata.get("usage")
     # Older versions wrote the counts beside the model.
     counts = usage if isinstance(usage, dict) else metadata
-    given = whole_number(counts.get("input_tokens"))
     cached = whole_number(counts.get("cache_read_tokens"))
     written = whole_number(counts.get("cache_creation_tokens"))
-    if given is not None:
-        given = min(given + (cached or 0) + (written or 0), LARGEST)
     return usage_of(
         Counts(
-            input_total=given,
+            input_total=with_cache(
+                whole_number(counts.get("input_tokens")), cached, written
+            ),
             input_cached=cached,
             input_cache_write=written,
             output_total=whole_number(counts.get("output_tokens")),

@@ -19,11 +19,11 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_values import embedded
-from apps.engine.reading.kinds import kind_of, text_in
-from apps.engine.reading.pi_messages import plain_of
+from apps.engine.reading.recorded import kind_of, plain_text, remark_unread, text_in
+from apps.engine.reading.session_traces import session_trace
 from apps.engine.reading.text_limits import NAME, Remarks, clip
 from apps.engine.reading.transcript import Draft, ToolResult, Transcript
-from apps.engine.trace import ModelCall, OrderSource, StepKind, StepStatus, Trace
+from apps.engine.trace import ModelCall, StepKind, StepStatus, Trace
 
 _MARKS: Final = frozenset(
     {"model_id", "synthetic_reason", "prompt_index", "tool_call_id"}
@@ -99,7 +99,7 @@ class _History:
             self._open = None
             self.made.give(
                 ToolResult(
-                    output=plain_of(entry.get("content")),
+                    output=plain_text(entry.get("content")),
                     call_id=entry.get("tool_call_id"),
                     native_kind=kind,
                 )
@@ -118,7 +118,7 @@ class _History:
             Draft(
                 kind=StepKind.USER_MESSAGE if by_user else StepKind.SYSTEM,
                 native_kind=reason or kind,
-                output=plain_of(entry.get("content")),
+                output=plain_text(entry.get("content")),
             )
         )
 
@@ -134,7 +134,7 @@ class _History:
     def _take_part(self, kind: str, entry: dict[str, Any]) -> None:
         draft = self._call()
         if kind == "reasoning":
-            draft.reasoning = plain_of(entry.get("summary"))
+            draft.reasoning = plain_text(entry.get("summary"))
             return
         tool = entry.get("kind")
         tool = tool if isinstance(tool, dict) else {}
@@ -151,7 +151,7 @@ class _History:
     def _take_answer(self, entry: dict[str, Any]) -> None:
         draft = self._call()
         model = clip(entry.get("model_id"), NAME, self.made.remarks)
-        draft.name, draft.output = model, plain_of(entry.get("content"))
+        draft.name, draft.output = model, plain_text(entry.get("content"))
         draft.call = ModelCall(model=model)
         calls = entry.get("tool_calls")
         for call in calls if isinstance(calls, list) else []:
@@ -167,17 +167,5 @@ class _History:
     def trace(self) -> Trace:
         """Return the trace; call it once."""
         remarks = self.made.remarks
-        if self._unread:
-            words = ", ".join(sorted(self._unread)[:20])
-            remarks.add(
-                f"Entries of kinds that are not read: {{n}} ({words}).",
-                self._unread.total(),
-            )
-        steps, invocations, _ = self.made.finished()
-        return Trace(
-            name="Grok Build session",
-            steps=steps,
-            invocations=invocations,
-            order=OrderSource.FILE,
-            notes=remarks.sentences(),
-        )
+        remark_unread(remarks, "Entries", self._unread)
+        return session_trace(self.made, otherwise="Grok Build session")

@@ -7,8 +7,6 @@ same run and are claimed with it, so that no run is counted twice.
 
 from __future__ import annotations
 
-import sys
-from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -16,13 +14,12 @@ import msgspec
 
 from apps.engine.format import Folder, Item, Note
 from apps.engine.reading.atif.traces import Trial, is_trajectory, trace_of_trajectory
-from apps.engine.reading.group_files import GroupFiles
+from apps.engine.reading.group_files import GroupFiles, has_name, names_below
 from apps.engine.reading.json_gate import Record, demand_a_trace
 from apps.engine.reading.json_peek import first_record
 
 _TRAJECTORY: Final = "agent/trajectory.json"
 _RESULT: Final = "result.json"
-_LAST: Final = chr(sys.maxunicode)
 
 
 class HarborTrial:
@@ -44,7 +41,7 @@ class HarborTrial:
             if name != _TRAJECTORY and not name.endswith("/" + _TRAJECTORY):
                 continue
             if is_trajectory(first_record(folder.source(name))):
-                below = _below(names, name.removesuffix(_TRAJECTORY))
+                below = names_below(names, name.removesuffix(_TRAJECTORY))
                 yield (name, *[one for one in below if not _is_main(one)])
 
     def read_group(self, folder: Folder, names: tuple[str, ...]) -> Iterator[Item]:
@@ -58,13 +55,6 @@ def _is_main(name: str) -> bool:
     return f"/{name}".endswith("/" + _TRAJECTORY)
 
 
-def _below(names: tuple[str, ...], start: str) -> tuple[str, ...]:
-    """Return the names that begin with `start`; they stand together, being sorted."""
-    first = bisect_left(names, start)
-    end = bisect_left(names, start + _LAST) if start else len(names)
-    return names[first:end]
-
-
 class _Place(msgspec.Struct):
     """Where a trajectory stands: the folder of its trial, and its step of several."""
 
@@ -76,7 +66,11 @@ def _place(main: str, names: tuple[str, ...]) -> _Place:
     root = main.removesuffix(_TRAJECTORY)
     above, mark, step = f"/{root.rstrip('/')}".rpartition("/steps/")
     above = f"{above}/".removeprefix("/")
-    if mark and not _has(names, root + _RESULT) and _has(names, above + _RESULT):
+    if (
+        mark
+        and not has_name(names, root + _RESULT)
+        and has_name(names, above + _RESULT)
+    ):
         return _Place(above, step)
     return _Place(root)
 
@@ -94,7 +88,7 @@ def _trial(folder: Folder, names: tuple[str, ...]) -> Iterator[Item]:
     for name in others:
         yield from files_of.keep(name, found)
     files = {key: value for key, value in found.items() if is_trajectory(value)}
-    if _has(everything, place.root + _RESULT):
+    if has_name(everything, place.root + _RESULT):
         yield from files_of.keep(place.root + _RESULT, found)
     trial = Trial(
         result=_of_step(found.get(_RESULT, {}), place.step),
@@ -133,11 +127,6 @@ def _of_step(result: dict[str, Any], step: str | None) -> dict[str, Any]:
     }
 
 
-def _has(names: tuple[str, ...], name: str) -> bool:
-    at = bisect_left(names, name)
-    return at < len(names) and names[at] == name
-
-
 def _number(names: tuple[str, ...], root: str) -> int | None:
     """Return the place of a trial among those of its task, from 1, by their names.
 
@@ -152,7 +141,7 @@ def _number(names: tuple[str, ...], root: str) -> int | None:
     siblings = sorted(
         {
             one[: one.index("/", len(start))]
-            for one in _below(names, start)
+            for one in names_below(names, start)
             if "/" in one[len(start) :]
         }
     )

@@ -13,8 +13,8 @@ from typing import Any, Final
 from apps.engine.format import Item, Source
 from apps.engine.reading.claude_code.sessions import Sessions
 from apps.engine.reading.json_gate import demand_a_trace, read_each
-from apps.engine.reading.json_peek import first_values
-from apps.engine.reading.kinds import kind_of
+from apps.engine.reading.json_peek import first_items
+from apps.engine.reading.recorded import kind_of
 
 _SESSION: Final = re.compile(
     r"session-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
@@ -35,7 +35,7 @@ class IFlow:
 
     def recognises(self, source: Source) -> bool:
         """Whether the first lines are of a session whose id is `session-` and a UUID."""
-        return any(map(_is_line, first_values(source)))
+        return any(map(_is_line, first_items(source)))
 
     def read(self, source: Source) -> Iterator[Item]:
         """Yield one trace for each session; `UnreadableTrace` when there is none."""

@@ -22,7 +22,7 @@ from apps.engine.format import (
 )
 from apps.engine.reading.archive import open_archive
 from apps.engine.reading.bytestream import MAX_UNPACKED_BYTES
-from apps.engine.reading.group_files import GroupFiles, placed
+from apps.engine.reading.group_files import GroupFiles, has_name, names_below, placed
 from apps.engine.reading.inspect_ai.samples import (
     Log,
     is_log,
@@ -98,12 +98,16 @@ class InspectEval:
             root = name.removesuffix(_HEADER if is_header else _START)
             if root and not root.endswith("/"):
                 continue
-            if not is_header and root + _HEADER in folder.names:
+            if not is_header and has_name(folder.names, root + _HEADER):
                 continue
             if not is_header or is_log(first_record(folder.source(name))):
                 yield (
                     name,
-                    *[one for one in folder.names if _belongs(one, root, name)],
+                    *[
+                        one
+                        for one in names_below(folder.names, root)
+                        if _belongs(one, root, name)
+                    ],
                 )
 
     def read_group(self, folder: Folder, names: tuple[str, ...]) -> Iterator[Item]:
@@ -115,11 +119,7 @@ class InspectEval:
 
 
 def _belongs(name: str, root: str, header: str) -> bool:
-    return (
-        name != header
-        and name.startswith(root)
-        and _BESIDE.fullmatch(name, len(root)) is not None
-    )
+    return name != header and _BESIDE.fullmatch(name, len(root)) is not None
 
 
 def _traces(record: Record) -> Iterator[Item]:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from apps.engine.format import Item, Source
 from apps.engine.reading.answers import Answer, Asked, add_answer, chat_tool_calls
 from apps.engine.reading.clock import any_time_ns
+from apps.engine.reading.ground_truth import parted
 from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,
@@ -122,7 +123,7 @@ class _Taker:
             self._loose.facts |= value[1]
         else:
             for message in messages_in(value) or []:
-                self._loose.take(message)
+                self._loose.take_if_message(message)
 
     def _take_state(self, value: Any, number: int) -> None:
         """Add a state; one that begins like an earlier one is a later state of it."""
@@ -168,8 +169,7 @@ class _Thread:
         self._snapshots = oldest_first
         for snapshot in self._snapshots:
             for message in messages_in(snapshot) or []:
-                if is_message(message):
-                    self.take(message)
+                self.take_if_message(message)
         for snapshot in self._snapshots:
             for task in listed(snapshot.get("tasks")):
                 self._take_failure(mapping(task))
@@ -195,6 +195,13 @@ class _Thread:
             if not is_message(message):
                 raise RefusedRecord("This is no LangChain message.", f"$[{index}]")
             self.take(message)
+
+    def take_if_message(self, message: Any) -> None:
+        """Add one entry of a list of messages; what is none is remarked on."""
+        if is_message(message):
+            self.take(message)
+        else:
+            self._remarks.add("Entries of states that are no messages, not read: {n}.")
 
     def take(self, message: Any) -> None:
         """Add one message, unless one with its id was added before."""
@@ -298,7 +305,7 @@ class _Thread:
             for draft in self._authors[author]:
                 draft.invocation = number
         steps, invocations, order = transcript.finished()
-        facts = self._facts()
+        facts, labels = parted(self._facts())
         times = [any_time_ns(one.get("created_at")) for one in self._snapshots]
         known = [time for time in times if time is not None]
         last = self._snapshots[-1] if self._snapshots else {"metadata": self.facts}
@@ -313,6 +320,7 @@ class _Thread:
             task=clip(facts.get("task", facts.get("task_id")), LABEL, remarks),
             trial=whole_number(facts.get("trial")),
             metadata=facts,
+            labels=labels,
             notes=remarks.sentences(),
         )
 

@@ -16,7 +16,7 @@ from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,
     demand_a_trace,
-    read_each,
+    refused_part,
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_words import excerpt
@@ -32,8 +32,9 @@ from apps.engine.reading.langfuse.rows import (
     is_trace,
     span_of_observation,
 )
-from apps.engine.reading.platform_rows import Row, demanded, first_of, row_id
-from apps.engine.reading.rows import header_of, read_rows
+from apps.engine.reading.platform_rows import Row, demanded, row_id
+from apps.engine.reading.recorded import first_of
+from apps.engine.reading.rows import header_of, read_table_or_json
 from apps.engine.reading.span_marks import mark_agents
 from apps.engine.reading.span_traces import traces_of
 from apps.engine.reading.spans import Span, SpanStore, TraceFacts
@@ -118,10 +119,7 @@ def _is_page(value: Any) -> bool:
 
 def _items(source: Source) -> Iterator[Item]:
     taker = _Taker()
-    if header_of(source) is not None:
-        yield from read_rows(source, taker)
-    else:
-        yield from read_each(source, taker, unroll=True)
+    yield from read_table_or_json(source, taker)
     taker.finish()
     yield from traces_of(taker.store, _mark)
 
@@ -161,7 +159,7 @@ class _Taker:
         try:
             yield from self._take(value, place)
         except RefusedRecord as refusal:
-            yield Rejected(place, refusal.reason, excerpt(str(value)))
+            yield refused_part(place, refusal, value)
 
     def _take(self, value: Row, place: str) -> Iterator[Item]:
         if is_observation(value):
@@ -193,7 +191,7 @@ class _Taker:
         try:
             self._observe(row)
         except RefusedRecord as refusal:
-            yield Rejected(place, refusal.reason, excerpt(str(row)))
+            yield refused_part(place, refusal, row)
 
     def _observe(self, row: Row) -> None:
         span = span_of_observation(row)

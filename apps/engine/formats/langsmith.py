@@ -15,7 +15,7 @@ from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,
     demand_a_trace,
-    read_each,
+    refused_part,
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_words import excerpt
@@ -28,11 +28,11 @@ from apps.engine.reading.langsmith_runs import (
 from apps.engine.reading.platform_rows import (
     Row,
     demanded,
-    mapping,
+    opened_object,
     row_id,
     rows_in,
 )
-from apps.engine.reading.rows import header_of, read_rows
+from apps.engine.reading.rows import header_of, read_table_or_json
 from apps.engine.reading.span_marks import mark_agents
 from apps.engine.reading.span_traces import traces_of
 from apps.engine.reading.spans import STATUS_ERROR, Span, SpanStore
@@ -40,7 +40,6 @@ from apps.engine.reading.text_limits import Remarks
 
 _LISTS: Final = ("runs", "data")
 _BATCH: Final = ("post", "patch")
-_DEEPEST: Final = 1000
 _NO_RUN: Final = "This is no run of LangSmith: it has no run_type and no dotted_order."
 _PASSED_ON: Final = (
     "Runs that only repeat the error of a run below them: {n}. They are shown as "
@@ -100,10 +99,7 @@ def _is_run(value: Any) -> bool:
 
 def _items(source: Source) -> Iterator[Item]:
     taker = _Taker()
-    if header_of(source) is not None:
-        yield from read_rows(source, taker)
-    else:
-        yield from read_each(source, taker, unroll=True)
+    yield from read_table_or_json(source, taker)
     yield from taker.finish()
     yield from traces_of(taker.store, _mark)
 
@@ -160,10 +156,10 @@ class _Taker:
             try:
                 self._take(run, above)
             except RefusedRecord as refusal:
-                yield Rejected(here, refusal.reason, excerpt(str(run)))
+                yield refused_part(here, refusal, run)
                 continue
             inner = run.get("child_runs")
-            if isinstance(inner, list) and len(waiting) < _DEEPEST:
+            if isinstance(inner, list):
                 waiting += [
                     (child, f"{here}.child_runs[{index}]", run)
                     for index, child in enumerate(inner)
@@ -211,8 +207,11 @@ def _joined(known: Row, more: Row) -> Row:
     """Return a run with what was told of it before and after; null adds nothing."""
     told = {key: item for key, item in more.items() if item not in (None, {}, [], "")}
     joined = {**known, **told} if known else dict(more)
-    one, other = mapping(known.get("extra")), mapping(more.get("extra"))
+    one, other = opened_object(known.get("extra")), opened_object(more.get("extra"))
     if one and other:
-        inner = {**mapping(one.get("metadata")), **mapping(other.get("metadata"))}
+        inner = {
+            **opened_object(one.get("metadata")),
+            **opened_object(other.get("metadata")),
+        }
         joined["extra"] = {**one, **other, "metadata": inner}
     return joined

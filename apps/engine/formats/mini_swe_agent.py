@@ -22,17 +22,14 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_record
 from apps.engine.reading.messages import Conversation, is_message
-from apps.engine.reading.recorded import first_text, listed, mapping, span_of, word
+from apps.engine.reading.recorded import first_text, listed, mapping, time_range, word
+from apps.engine.reading.run_totals import remark_total
 from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, clip
 from apps.engine.reading.token_counts import usage_of, whole_number
 from apps.engine.reading.transcript import Draft, ToolResult, with_call
 from apps.engine.trace import StepKind, StepStatus, Trace
 
 _FORMAT: Final = "mini-swe-agent"
-_CALLS: Final = (
-    "The file's own total is {told} calls; {found} are in the messages (answers in a "
-    "wrong format may be missing there)."
-)
 _REFUSED: Final = "Answers that were refused for their format, counted as calls: {n}."
 
 
@@ -81,9 +78,9 @@ def _traces(record: Record) -> Iterator[Item]:
     info = mapping(value.get("info"))
     found = sum(step.kind is StepKind.MODEL_CALL for step in steps)
     told = whole_number(mapping(info.get("model_stats")).get("api_calls"))
-    if told and told != found:
-        remarks.add(_CALLS.format(told=told, found=found))
-    start, end = span_of(steps)
+    # Answers in a wrong format may be missing in the messages.
+    remark_total(remarks, "run", "model calls", told=told or None, found=found)
+    start, end = time_range(steps)
     yield Trace(
         name=first_text(value, ("instance_id", "name"), NAME, remarks)
         or f"run {record.number}",

@@ -13,28 +13,30 @@ from typing import Any, Final
 
 import msgspec
 
-from apps.engine.format import Item, Rejected, Source
+from apps.engine.format import Item, Source
 from apps.engine.reading.clock import any_time_ns
 from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,
     demand_a_trace,
     read_each,
+    refused_part,
 )
 from apps.engine.reading.json_peek import first_record
-from apps.engine.reading.json_words import excerpt
 from apps.engine.reading.mlflow.spans import (
     is_mlflow_span,
     mlflow_span,
     without_numbers,
 )
 from apps.engine.reading.mlflow.verdicts import labels_of, outcome_of
-from apps.engine.reading.platform_rows import mapping, opened, task_in, trial_in
+from apps.engine.reading.platform_rows import opened, opened_object, task_in, trial_in
 from apps.engine.reading.rows import cell, header_of, read_rows
+from apps.engine.reading.run_totals import known_outputs, remark_total
 from apps.engine.reading.span_traces import traces_of
 from apps.engine.reading.spans import SpanStore, TraceFacts
+from apps.engine.reading.text_limits import Remarks
 from apps.engine.reading.token_counts import whole_number
-from apps.engine.trace import ModelCall, Trace
+from apps.engine.trace import Trace
 
 Raw = dict[str, Any]
 
@@ -52,10 +54,6 @@ _INFO_COLUMNS: Final = (
     "timestamp_ms", "execution_duration", "execution_time_ms", "trace_metadata",
     "request_metadata", "tags", "assessments",
 )  # fmt: skip
-_AGGREGATE: Final = (
-    "The trace says {told} output tokens together, its calls say {found}; the calls "
-    "were counted."
-)
 
 
 class MLflow:
@@ -132,12 +130,12 @@ def _take(record: Record) -> Iterator[Item]:
             yield from _take_one(record, one if isinstance(one, dict) else {})
         except RefusedRecord as refusal:
             place = f"{record.place}, $.traces[{index}]"
-            yield Rejected(place, refusal.reason, excerpt(str(one)))
+            yield refused_part(place, refusal, one)
 
 
 def _take_one(record: Record, value: Raw) -> Iterator[Item]:
-    whole = value if _is_trace(value) else mapping(value.get("trace"))
-    info = mapping(whole.get("info")) or _info_of(value)
+    whole = value if _is_trace(value) else opened_object(value.get("trace"))
+    info = opened_object(whole.get("info")) or _info_of(value)
     spans = _spans_of(whole, value)
     store = SpanStore()
     for index, raw in enumerate(spans):
@@ -145,7 +143,7 @@ def _take_one(record: Record, value: Raw) -> Iterator[Item]:
             store.add(mlflow_span(raw))
         except RefusedRecord as refusal:
             place = f"{record.place}, span {index + 1}"
-            yield Rejected(place, refusal.reason, excerpt(str(raw)))
+            yield refused_part(place, refusal, raw)
     if not store.traces:
         raise RefusedRecord("The trace has no span that can be read.", "$.data.spans")
     trace_id = next(iter(store.traces))
@@ -159,7 +157,7 @@ def _info_of(row: Raw) -> Raw:
 
 
 def _spans_of(whole: Raw, row: Raw) -> list[Any]:
-    data = mapping(whole.get("data"))
+    data = opened_object(whole.get("data"))
     found = data.get("spans", whole.get("spans", row.get("spans")))
     spans = opened(found)
     if isinstance(spans, str):
@@ -171,7 +169,7 @@ def _spans_of(whole: Raw, row: Raw) -> list[Any]:
 
 def _facts(info: Raw) -> TraceFacts:
     told = _metadata(info)
-    tags = mapping(info.get("tags"))
+    tags = opened_object(info.get("tags"))
     both = {**told, **tags}
     assessments = cell(info.get("assessments"))
     outcome, notes = outcome_of(assessments)
@@ -197,20 +195,19 @@ def _facts(info: Raw) -> TraceFacts:
 
 
 def _metadata(info: Raw) -> Raw:
-    return mapping(info.get("trace_metadata")) or mapping(info.get("request_metadata"))
+    return opened_object(info.get("trace_metadata")) or opened_object(
+        info.get("request_metadata")
+    )
 
 
 def _compared(trace: Trace, info: Raw) -> Trace:
     """Return the trace, with a note where its sum of tokens is not that of its calls."""
-    usage = mapping(_metadata(info).get("mlflow.trace.tokenUsage"))
+    usage = opened_object(_metadata(info).get("mlflow.trace.tokenUsage"))
     told = whole_number(usage.get("output_tokens"))
-    outputs = [
-        step.call.usage.output_total
-        for step in trace.steps
-        if isinstance(step.call, ModelCall)
-    ]
+    outputs = known_outputs(trace.steps)
     known = [count for count in outputs if count is not None]
-    if told is None or not known or told == sum(known):
+    if not known:
         return trace
-    note = _AGGREGATE.format(told=f"{told:,}", found=f"{sum(known):,}")
-    return msgspec.structs.replace(trace, notes=(*trace.notes, note))
+    remarks = Remarks()
+    remark_total(remarks, "trace", "output tokens", told=told, found=sum(known))
+    return msgspec.structs.replace(trace, notes=trace.notes + remarks.sentences())

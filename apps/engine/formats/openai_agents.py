@@ -18,28 +18,28 @@ from apps.engine.reading.json_gate import (
     RefusedRecord,
     demand_a_trace,
     read_each,
+    refused_part,
 )
 from apps.engine.reading.json_peek import first_values
-from apps.engine.reading.json_words import excerpt
 from apps.engine.reading.platform_rows import (
     Placed,
     Row,
     demanded,
-    first_of,
-    is_unique,
-    items,
     kept,
-    mapping,
     opened,
+    opened_list,
+    opened_object,
     row_id,
     rows_in,
-    span_of,
+    span_of_row,
     task_in,
     trial_in,
 )
+from apps.engine.reading.recorded import first_of
 from apps.engine.reading.span_traces import traces_of
 from apps.engine.reading.spans import Facts, Span, SpanStore, TraceFacts
 from apps.engine.reading.token_counts import whole_number
+from apps.engine.reading.unique_ids import is_unique
 from apps.engine.reading.usage_fields import usage_counts
 from apps.engine.trace import StepKind
 
@@ -139,7 +139,7 @@ class _Taker:
             try:
                 self._take(item, place)
             except RefusedRecord as refusal:
-                yield Rejected(place, refusal.reason, excerpt(str(item)))
+                yield refused_part(place, refusal, item)
 
     def _take(self, value: Any, place: str) -> None:
         if not _is_object(value):
@@ -163,7 +163,7 @@ class _Taker:
 
 
 def _facts_of(value: Row, trace_id: str) -> TraceFacts:
-    metadata = mapping(value.get("metadata"))
+    metadata = opened_object(value.get("metadata"))
     return TraceFacts(
         name=value.get("workflow_name"),
         session=value.get("group_id"),
@@ -192,7 +192,7 @@ def _span(value: Row) -> Span:
         failed=True if error else None,
         message=_error_message(error),
     )
-    return span_of(placed, _facts(data, kind, value, error))
+    return span_of_row(placed, _facts(data, kind, value, error))
 
 
 def _name(data: Row, kind: Any) -> Any:
@@ -205,7 +205,7 @@ def _error_message(error: Any) -> Any:
     """Return what went wrong; the SDK's own words are general, its data are not."""
     if not isinstance(error, dict):
         return error
-    message, cause = error.get("message"), mapping(error.get("data")).get("error")
+    message, cause = error.get("message"), opened_object(error.get("data")).get("error")
     if isinstance(message, str) and isinstance(cause, str) and cause not in message:
         return f"{message}: {cause}"
     return message
@@ -216,7 +216,7 @@ def _facts(data: Row, kind: Any, value: Row, error: Any) -> Facts:
     details = error.get("data") if isinstance(error, dict) else None
     if details:
         attributes["error_data"] = details
-    own = mapping(value.get("metadata"))
+    own = opened_object(value.get("metadata"))
     if own:
         attributes["metadata"] = own
     facts = Facts(
@@ -236,7 +236,7 @@ def _facts(data: Row, kind: Any, value: Row, error: Any) -> Facts:
     else:
         # Turns and tasks hold the sum of their calls: it is only compared.
         facts.counts = usage_counts(
-            mapping(data.get("data")).get("usage"), "data.usage"
+            opened_object(data.get("data")).get("usage"), "data.usage"
         )
     return facts
 
@@ -245,7 +245,9 @@ def _agent(data: Row, kind: Any) -> Any:
     """Return the agent of an agent span, or of a turn whose agent span is missing."""
     if kind == "agent":
         return data.get("name")
-    return mapping(data.get("data")).get("agent_name") if kind == "custom" else None
+    return (
+        opened_object(data.get("data")).get("agent_name") if kind == "custom" else None
+    )
 
 
 def _text(value: Any) -> str | None:
@@ -260,16 +262,16 @@ def _complete_call(facts: Facts, data: Row) -> None:
     facts.model = first_of(data, ("model",)) or response.get("model")
     facts.response_id = data.get("response_id") or response.get("id")
     conversation = response.get("conversation")
-    facts.conversation = mapping(conversation).get("id") or conversation
+    facts.conversation = opened_object(conversation).get("id") or conversation
     if facts.output is None:
         facts.output = opened(response.get("output"))
-    answer = items(facts.output)
+    answer = opened_list(facts.output)
     facts.finish = _finish(response, answer)
 
 
 def _finish(response: Row, answer: list[Any]) -> Any:
     """Return why the call ended, where the span holds what the API answered."""
-    details = mapping(response.get("incomplete_details"))
+    details = opened_object(response.get("incomplete_details"))
     if details.get("reason"):
         return details["reason"]
     told = [one.get("finish_reason") for one in answer if isinstance(one, dict)]

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from apps.engine.format import Item, Source
+from apps.engine.reading.ground_truth import parted
 from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,
@@ -22,7 +23,8 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.messages import Conversation, is_message
-from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, clip
+from apps.engine.reading.recorded import first_text
+from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks
 from apps.engine.reading.token_counts import whole_number
 from apps.engine.trace import OrderSource, Trace
 
@@ -188,15 +190,17 @@ def trace_of(
         **{key: item for key, item in conversation.items() if key not in {"messages", "metadata"}},
         **(own if isinstance(own, dict) else {}),
     }  # fmt: skip
+    metadata, labels = parted(metadata)
     return Trace(
-        name=_first_text(metadata, _ID_KEYS, NAME, remarks) or f"conversation {number}",
+        name=first_text(metadata, _ID_KEYS, NAME, remarks) or f"conversation {number}",
         steps=steps,
         invocations=invocations,
-        session=_first_text(metadata, _SESSION_KEYS, IDENTIFIER, remarks),
+        session=first_text(metadata, _SESSION_KEYS, IDENTIFIER, remarks),
         order=OrderSource.FILE,
-        task=_first_text(metadata, _TASK_KEYS, LABEL, remarks),
+        task=first_text(metadata, _TASK_KEYS, LABEL, remarks),
         trial=whole_number(metadata.get("trial")),
         metadata=metadata,
+        labels=labels,
         notes=remarks.sentences(),
     )
 
@@ -217,10 +221,3 @@ def _refuse_other_records(conversation: dict[str, Any]) -> None:
                 "reads; read as chat messages its tool calls would be lost.",
                 f"$.messages[{index}].content",
             )
-
-
-def _first_text(
-    metadata: dict[str, Any], keys: tuple[str, ...], limit: int, remarks: Remarks
-) -> str | None:
-    texts = (clip(metadata.get(key), limit, remarks) for key in keys)
-    return next((text for text in texts if text), None)

@@ -26,7 +26,7 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_values import embedded
-from apps.engine.reading.recorded import mapping, word
+from apps.engine.reading.recorded import mapping, time_range, word
 from apps.engine.reading.text_limits import Remarks
 from apps.engine.reading.transcript import Draft, ToolResult, Transcript
 from apps.engine.trace import StepKind, StepStatus, Trace
@@ -208,12 +208,13 @@ class _Conversation:
         """Return the trace of what was taken."""
         self.close()
         steps, invocations, order = self.transcript.finished()
-        starts = [step.start_ns for step in steps if step.start_ns is not None]
+        start, end = time_range(steps)
         return Trace(
             name=name,
             steps=steps,
             invocations=invocations,
-            start_ns=min(starts, default=None),
+            start_ns=start,
+            end_ns=end,
             order=order,
             notes=self.remarks.sentences(),
         )

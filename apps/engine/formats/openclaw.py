@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
-from apps.engine.format import Item, Source
+from apps.engine.format import Item, Note, Source
 from apps.engine.reading.clock import any_time_ns
 from apps.engine.reading.json_gate import (
     Record,
@@ -19,9 +19,9 @@ from apps.engine.reading.json_gate import (
     demand_a_trace,
     read_each,
 )
-from apps.engine.reading.json_peek import first_values
-from apps.engine.reading.kinds import kind_of
+from apps.engine.reading.json_peek import first_items
 from apps.engine.reading.pi_messages import add_pi_message, is_pi_message
+from apps.engine.reading.recorded import kind_of, time_range
 from apps.engine.reading.text_limits import IDENTIFIER, NAME, Remarks, clip
 from apps.engine.reading.token_counts import Counts, usage_of, whole_number
 from apps.engine.reading.transcript import Draft, ToolResult, Transcript
@@ -33,6 +33,10 @@ _EVENTS: Final = frozenset(
         "tool.end", "llm.usage",
     }
 )  # fmt: skip
+_NO_MESSAGE: Final = "Messages of unknown roles, not read: {n}."
+_USAGE_AGAIN: Final = (
+    "Usage events of a run whose calls have usage of their own, not counted again: {n}."
+)
 _UNENDED: Final = (
     "The run has no recorded end: its messages are missing, its tool and usage events "
     "are read alone."
@@ -52,7 +56,7 @@ class OpenClaw:
 
     def recognises(self, source: Source) -> bool:
         """Whether one of the first lines is an event with a sequence number."""
-        return any(map(_is_event, first_values(source)))
+        return any(map(_is_event, first_items(source)))
 
     def read(self, source: Source) -> Iterator[Item]:
         """Yield one trace for each session; `UnreadableTrace` when there is none."""
@@ -100,12 +104,16 @@ class _Log:
             self._unread[kind[:40]] += 1
         yield from ()
 
-    def traces(self) -> Iterator[Trace]:
-        """Yield the trace of each session."""
+    def traces(self) -> Iterator[Item]:
+        """Yield the trace of each session, and what belongs to none."""
         for key, events in self._sessions.items():
-            trace = _trace(key, events, self._unread)
+            trace = _trace(key, events)
             if trace.steps:
                 yield trace
+        if self._unread:
+            kinds = ", ".join(sorted(self._unread)[:20])
+            sentence = f"Events of no session or of unknown kinds, not read ({kinds})."
+            yield Note("openclaw_events_not_read", sentence, self._unread.total())
 
 
 def _repeats(before: dict[str, Any], event: dict[str, Any]) -> bool:
@@ -120,7 +128,7 @@ def _messages(event: dict[str, Any]) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _trace(key: str, events: list[dict[str, Any]], unread: Counter[str]) -> Trace:
+def _trace(key: str, events: list[dict[str, Any]]) -> Trace:
     made = Transcript(Remarks())
     agent = next(
         (e["agentId"] for e in events if isinstance(e.get("agentId"), str)), None
@@ -131,32 +139,44 @@ def _trace(key: str, events: list[dict[str, Any]], unread: Counter[str]) -> Trac
         for message in _messages(told[0]):
             if is_pi_message(message):
                 add_pi_message(made, message, at=told[0].get("ts"))
+            else:
+                made.remarks.add(_NO_MESSAGE)
         if told[0].get("success") is False:
             made.invocations[0].status = StepStatus.ERROR
-        events = events[1:]
+        events = _after_end(events[1:], made.remarks)
     else:
         made.remarks.add(_UNENDED)
     for event in events:
         _add_event(made, event)
-    if unread:
-        words = ", ".join(sorted(unread)[:20])
-        made.remarks.add(
-            f"Events of the file that belong to no session: {{n}} ({words}).",
-            unread.total(),
-        )
     steps, invocations, _ = made.finished()
-    times = [step.start_ns for step in steps if step.start_ns is not None]
+    start, end = time_range(steps)
     session = clip(key, IDENTIFIER, made.remarks)
     return Trace(
         name=session or "session",
         steps=steps,
         invocations=invocations,
         session=session,
-        start_ns=min(times, default=None),
-        end_ns=max(times, default=None),
+        start_ns=start,
+        end_ns=end,
         order=OrderSource.FILE,
         notes=made.remarks.sentences(),
     )
+
+
+def _after_end(events: list[dict[str, Any]], remarks: Remarks) -> list[dict[str, Any]]:
+    """Return the events of a run that began after the last end.
+
+    The usage of the run that ended comes after its end, and its calls have their own.
+    """
+    begins = next(
+        (at for at, one in enumerate(events) if one.get("type") == "agent.start"),
+        len(events),
+    )
+    repeated = sum(one.get("type") == "llm.usage" for one in events[:begins])
+    if repeated:
+        remarks.add(_USAGE_AGAIN, repeated)
+    rest = [one for one in events[:begins] if one.get("type") != "llm.usage"]
+    return rest + events[begins:]
 
 
 def _add_event(made: Transcript, event: dict[str, Any]) -> None:

@@ -19,11 +19,12 @@ from apps.engine.reading.json_gate import (
     read_each,
 )
 from apps.engine.reading.json_peek import first_record
-from apps.engine.reading.kinds import text_in
 from apps.engine.reading.opencode_parts import Answer
-from apps.engine.reading.text_limits import IDENTIFIER, Remarks, clip
+from apps.engine.reading.recorded import remark_unread, text_in
+from apps.engine.reading.session_traces import session_trace
+from apps.engine.reading.text_limits import Remarks
 from apps.engine.reading.transcript import Draft, Transcript
-from apps.engine.trace import OrderSource, StepKind, Trace
+from apps.engine.trace import StepKind, Trace
 
 _NOTHING: Final = "The file holds no opencode session with messages."
 
@@ -91,31 +92,17 @@ def _trace(info: dict[str, Any], messages: list[Any]) -> Trace:
             unread.update(Answer(made, message["info"]).take(message["parts"]))
         else:
             _add_prompt(made, message)
-    if unread:
-        words = ", ".join(sorted(unread)[:20])
-        made.remarks.add(
-            f"Parts of kinds that are not read: {{n}} ({words}).", unread.total()
-        )
+    remark_unread(made.remarks, "Parts", unread)
     made.invocations[0].agent = _agent_of(messages)
-    steps, invocations, _ = made.finished()
-    own = info.get("id") or _session_of(messages)
-    session = clip(own, IDENTIFIER, made.remarks)
-    times = [step.start_ns for step in steps if step.start_ns is not None]
-    ends = [step.end_ns for step in steps if step.end_ns is not None]
-    return Trace(
-        name=f"session {session}" if session else "opencode session",
-        steps=steps,
-        invocations=invocations,
-        session=session,
-        start_ns=min(times, default=None),
-        end_ns=max(times + ends, default=None),
-        order=OrderSource.FILE,
+    return session_trace(
+        made,
+        session=info.get("id") or _session_of(messages),
+        otherwise="opencode session",
         metadata={
             key: info[key]
             for key in ("title", "version", "directory", "parentID")
             if info.get(key) is not None
         },
-        notes=made.remarks.sentences(),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from apps.engine.format import Folder, Item, Source
 from apps.engine.reading.bytestream import HEAD_BYTES
-from apps.engine.reading.group_files import GroupFiles
+from apps.engine.reading.group_files import GroupFiles, has_name
 from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,
@@ -133,7 +133,7 @@ class OpenHandsFolder:
             names = [name for _, name in sorted(events)]
             heads = map(folder.source, names[:_LOOKED_AT])
             if any(is_any_event(first_record(head)) for head in heads):
-                state = [root + _STATE] if root + _STATE in folder.names else []
+                state = [root + _STATE] if has_name(folder.names, root + _STATE) else []
                 yield (*names, *state)
 
     def read_group(self, folder: Folder, names: tuple[str, ...]) -> Iterator[Item]:

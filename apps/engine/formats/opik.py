@@ -21,6 +21,7 @@ from apps.engine.reading.json_gate import (
     RefusedRecord,
     demand_a_trace,
     read_each,
+    refused_part,
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_words import excerpt
@@ -28,24 +29,24 @@ from apps.engine.reading.platform_rows import (
     Placed,
     Row,
     demanded,
-    first_of,
-    is_unique,
-    items,
     kept,
-    mapping,
     opened,
+    opened_list,
+    opened_object,
     reported,
     row_id,
     rows_in,
-    span_of,
+    span_of_row,
     task_in,
     trial_in,
 )
+from apps.engine.reading.recorded import first_of
 from apps.engine.reading.recorded_verdicts import first_verdict
 from apps.engine.reading.span_marks import graph_hints, mark_agents
 from apps.engine.reading.span_traces import traces_of
 from apps.engine.reading.spans import Facts, Span, SpanStore, TraceFacts
 from apps.engine.reading.token_counts import Counts, whole_number
+from apps.engine.reading.unique_ids import is_unique
 from apps.engine.reading.usage_fields import usage_counts
 from apps.engine.trace import StepKind
 
@@ -183,7 +184,7 @@ class _Taker:
         try:
             span = _made(value, trace_id)
         except RefusedRecord as refusal:
-            yield Rejected(place, refusal.reason, excerpt(str(value)))
+            yield refused_part(place, refusal, value)
             return
         self._with_spans[span.trace_id] = None
         self.store.add(span)
@@ -201,9 +202,11 @@ class _Taker:
 
 
 def _facts_of(trace: Row, trace_id: str) -> TraceFacts:
-    metadata = mapping(trace.get("metadata"))
+    metadata = opened_object(trace.get("metadata"))
     scores = [
-        one for one in items(trace.get("feedback_scores")) if isinstance(one, dict)
+        one
+        for one in opened_list(trace.get("feedback_scores"))
+        if isinstance(one, dict)
     ]
     told = [
         (one.get("name"), first_of(one, ("category_name", "value"))) for one in scores
@@ -229,7 +232,7 @@ def _bare(trace: Row, trace_id: str, facts: TraceFacts) -> Span:
         start=trace.get("start_time"),
         end=trace.get("end_time"),
         failed=True if trace.get("error_info") else None,
-        message=mapping(trace.get("error_info")).get("message"),
+        message=opened_object(trace.get("error_info")).get("message"),
     )
     body = Facts(
         kind=StepKind.OTHER,
@@ -237,14 +240,14 @@ def _bare(trace: Row, trace_id: str, facts: TraceFacts) -> Span:
         input=opened(facts.metadata.pop("input", None)),
         output=opened(facts.metadata.pop("output", None)),
     )
-    return span_of(placed, body)
+    return span_of_row(placed, body)
 
 
 def _made(value: Any, trace_id: str | None) -> Span:
     if not isinstance(value, dict):
         raise RefusedRecord(_NEITHER, "$")
-    metadata = mapping(value.get("metadata"))
-    error = mapping(value.get("error_info"))
+    metadata = opened_object(value.get("metadata"))
+    error = opened_object(value.get("error_info"))
     told = row_id(value.get("trace_id")) or trace_id
     if told is None:
         raise RefusedRecord("The span has no trace_id.", "$.trace_id")
@@ -277,7 +280,7 @@ def _made(value: Any, trace_id: str | None) -> Span:
     elif facts.kind is StepKind.TOOL_CALL:
         facts.tool = value.get("name")
         facts.call_id = metadata.get("tool_call_id")
-    return span_of(placed, facts)
+    return span_of_row(placed, facts)
 
 
 def _attributes(value: Row, metadata: Row) -> dict[str, Any] | None:
@@ -291,7 +294,7 @@ def _attributes(value: Row, metadata: Row) -> dict[str, Any] | None:
 
 
 def _complete_call(facts: Facts, value: Row, metadata: Row) -> None:
-    facts.counts = _counts(mapping(value.get("usage")), metadata, facts.output)
+    facts.counts = _counts(opened_object(value.get("usage")), metadata, facts.output)
     facts.model = first_of(value, ("model",)) or metadata.get("model")
     facts.provider = first_of(value, ("provider",)) or metadata.get("ls_provider")
     facts.finish = finish_in(facts.output) or finish_in(metadata)

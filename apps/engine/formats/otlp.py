@@ -21,6 +21,7 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.otlp_values import attributes_of
+from apps.engine.reading.recorded import either, listed, word
 from apps.engine.reading.span_traces import traces_of
 from apps.engine.reading.spans import (
     Event,
@@ -83,23 +84,15 @@ def _items(source: Source) -> Iterator[Item]:
     yield from traces_of(taker.store)
 
 
-def _either(record: Any, camel: str, snake: str) -> Any:
-    if not isinstance(record, dict):
-        return None
-    found = record.get(camel)
-    return record.get(snake) if found is None else found
-
-
 def _list(record: Any, camel: str, snake: str) -> list[Any]:
-    found = _either(record, camel, snake)
-    return found if isinstance(found, list) else []
+    return listed(either(record, camel, snake))
 
 
 def _resource_spans(value: Any) -> list[Any] | None:
-    found = _either(value, "resourceSpans", "resource_spans")
+    found = either(value, "resourceSpans", "resource_spans")
     if found is None and isinstance(value, dict):
         wrapped = value.get("trace")
-        found = _either(wrapped, "resourceSpans", "resource_spans") or _batches(value)
+        found = either(wrapped, "resourceSpans", "resource_spans") or _batches(value)
     return found if isinstance(found, list) else None
 
 
@@ -126,7 +119,7 @@ class _Taker:
         if groups is None:
             raise _refusal(record.value)
         for number, group in enumerate(groups, start=record.start(0)):
-            resource = attributes_of(_either(group, "resource", "resource"))
+            resource = attributes_of(either(group, "resource", "resource"))
             scopes = _scopes(group)
             for index, scope in enumerate(scopes, start=record.start(1)):
                 path = f"$.resourceSpans[{number}].scopeSpans[{index}]"
@@ -135,8 +128,8 @@ class _Taker:
     def _take(
         self, scope: Any, resource: dict[str, Any], record: Record, path: str
     ) -> Iterator[Item]:
-        owner = _either(scope, "scope", "instrumentationLibrary")
-        scope_name = _text(owner.get("name")) if isinstance(owner, dict) else ""
+        owner = either(scope, "scope", "instrumentationLibrary")
+        scope_name = word(owner.get("name")) if isinstance(owner, dict) else ""
         spans = _list(scope, "spans", "spans")
         for index, raw in enumerate(spans, start=record.start(2)):
             span = _span(raw, resource, scope_name)
@@ -144,7 +137,7 @@ class _Taker:
                 yield Rejected(
                     place=f"{record.place}, {path}.spans[{index}]",
                     reason="The span has no trace id or no span id.",
-                    excerpt=_text(raw.get("name"))[:120]
+                    excerpt=word(raw.get("name"))[:120]
                     if isinstance(raw, dict)
                     else "",
                 )
@@ -153,7 +146,7 @@ class _Taker:
 
 
 def _refusal(value: Any) -> RefusedRecord:
-    signals = {OTHER_SIGNALS[key] for key in OTHER_SIGNALS if _either(value, key, key)}
+    signals = {OTHER_SIGNALS[key] for key in OTHER_SIGNALS if either(value, key, key)}
     if not signals:
         return RefusedRecord(
             "This is not an OTLP request: it has no resourceSpans.", "$"
@@ -162,33 +155,29 @@ def _refusal(value: Any) -> RefusedRecord:
     return RefusedRecord(f"This holds OpenTelemetry {words}, not traces.", "$")
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _span(raw: Any, resource: dict[str, Any], scope: str) -> Span | None:
-    trace_id = identifier(_either(raw, "traceId", "trace_id"))
-    span_id = identifier(_either(raw, "spanId", "span_id"))
+    trace_id = identifier(either(raw, "traceId", "trace_id"))
+    span_id = identifier(either(raw, "spanId", "span_id"))
     if trace_id is None or span_id is None:
         return None
-    start, unit = time_of(_either(raw, "startTimeUnixNano", "start_time_unix_nano"))
+    start, unit = time_of(either(raw, "startTimeUnixNano", "start_time_unix_nano"))
     status = raw.get("status")
     status = status if isinstance(status, dict) else {}
     return Span(
         trace_id=trace_id,
         span_id=span_id,
-        parent_id=identifier(_either(raw, "parentSpanId", "parent_span_id")),
-        name=_text(raw.get("name")),
+        parent_id=identifier(either(raw, "parentSpanId", "parent_span_id")),
+        name=word(raw.get("name")),
         start_ns=start,
-        end_ns=time_of(_either(raw, "endTimeUnixNano", "end_time_unix_nano"))[0],
+        end_ns=time_of(either(raw, "endTimeUnixNano", "end_time_unix_nano"))[0],
         unit=unit,
         status=_status_code(status.get("code")),
-        status_message=_text(status.get("message")),
+        status_message=word(status.get("message")),
         attributes=attributes_of(raw),
         events=[
             Event(
-                name=_text(event.get("name")),
-                time_ns=time_of(_either(event, "timeUnixNano", "time_unix_nano"))[0],
+                name=word(event.get("name")),
+                time_ns=time_of(either(event, "timeUnixNano", "time_unix_nano"))[0],
                 attributes=attributes_of(event),
             )
             for event in _list(raw, "events", "events")

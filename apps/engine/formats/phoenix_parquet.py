@@ -1,7 +1,7 @@
-"""Reader of Phoenix's span exports as Parquet, with the extra `parquet` (pyarrow).
+"""Reader of Phoenix's span exports as Parquet, where pyarrow is installed.
 
 The file is read in batches of rows, so that memory follows the batch and the spans,
-not the file. Without the extra the file is recognised and refused with a sentence.
+not the file. Without pyarrow the file is recognised and refused with a sentence.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ _BATCH: Final = 256
 _IN_MEMORY: Final = 16 * 1024 * 1024
 _PIECE: Final = 1024 * 1024
 _NOT_INSTALLED: Final = (
-    "This is a Parquet file; reading it needs the extra `parquet` (install "
-    "evalsite[parquet]), or export the spans as CSV or JSON lines."
+    "This is a Parquet file, and pyarrow, which reads it, is not installed. Run "
+    "`.venv/bin/pip install pyarrow` and start Evalsite again, or export the spans as "
+    "CSV or JSON lines."
 )
 _NO_SPANS: Final = (
     "The Parquet file is no table of spans: it lacks the columns context.span_id and "
@@ -41,7 +42,7 @@ class PhoenixParquet:
     version = 1
     description = (
         "A data frame of spans that Phoenix wrote as Parquet (columns "
-        "context.span_id, attributes.*). Needs the extra `parquet`."
+        "context.span_id, attributes.*). Needs `.venv/bin/pip install pyarrow`."
     )
 
     def recognises(self, source: Source) -> bool:

@@ -18,12 +18,13 @@ from apps.engine.reading.json_gate import (
     demand_a_trace,
     read_each,
 )
-from apps.engine.reading.json_peek import first_values
-from apps.engine.reading.kinds import text_in
+from apps.engine.reading.json_peek import first_items
 from apps.engine.reading.pi_messages import add_pi_message, is_pi_message
-from apps.engine.reading.text_limits import IDENTIFIER, Remarks, clip
+from apps.engine.reading.recorded import remark_unread, text_in
+from apps.engine.reading.session_traces import session_trace
+from apps.engine.reading.text_limits import Remarks
 from apps.engine.reading.transcript import Draft, Transcript
-from apps.engine.trace import OrderSource, StepKind, Trace
+from apps.engine.trace import StepKind, Trace
 
 _ROLES: Final = frozenset(
     {"user", "assistant", "toolResult", "bashExecution", "custom"}
@@ -48,7 +49,7 @@ class Pi:
 
     def recognises(self, source: Source) -> bool:
         """Whether the first values are lines of a session."""
-        return any(map(_is_line, first_values(source)))
+        return any(map(_is_line, first_items(source)))
 
     def read(self, source: Source) -> Iterator[Item]:
         """Yield one trace for each session; `UnreadableTrace` when there is none."""
@@ -161,27 +162,14 @@ class _Session:
     def trace(self) -> Trace:
         """Return the trace; call it once."""
         remarks = self.made.remarks
-        if self._unread:
-            words = ", ".join(sorted(self._unread)[:20])
-            remarks.add(
-                f"Lines of kinds that are not read: {{n}} ({words}).",
-                self._unread.total(),
-            )
-        steps, invocations, _ = self.made.finished()
-        times = [step.start_ns for step in steps if step.start_ns is not None]
-        session = clip(self._header.get("id"), IDENTIFIER, remarks)
-        return Trace(
-            name=f"session {session}" if session else "pi session",
-            steps=steps,
-            invocations=invocations,
-            session=session,
-            start_ns=min(times, default=None),
-            end_ns=max(times, default=None),
-            order=OrderSource.FILE,
+        remark_unread(remarks, "Lines", self._unread)
+        return session_trace(
+            self.made,
+            session=self._header.get("id"),
+            otherwise="pi session",
             metadata={
                 key: self._header[key]
                 for key in ("cwd", "version", "parentSession")
                 if key in self._header
             },
-            notes=remarks.sentences(),
         )

@@ -7,12 +7,14 @@ to a call whose arguments or output did not validate.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
 from apps.engine.format import Item, Source
 from apps.engine.reading.answers import Answer, Asked, add_answer
 from apps.engine.reading.clock import any_time_ns
+from apps.engine.reading.ground_truth import parted
 from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,
@@ -21,7 +23,14 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_values import embedded
-from apps.engine.reading.recorded import first_text, listed, mapping, span_of, word
+from apps.engine.reading.recorded import (
+    first_text,
+    listed,
+    mapping,
+    remark_unread,
+    time_range,
+    word,
+)
 from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, clip
 from apps.engine.reading.token_counts import whole_number
 from apps.engine.reading.transcript import (
@@ -135,6 +144,7 @@ class _History:
         self._runs: dict[str, int] = {}
         self._session: Any = None
         self._metadata: dict[str, Any] = {}
+        self._unread: Counter[str] = Counter()
 
     def take(self, message: dict[str, Any]) -> None:
         """Add one message with all its parts."""
@@ -214,6 +224,8 @@ class _History:
                 )
             elif kind == "builtin-tool-return":
                 results.append(part)
+            elif kind not in texts or mapping(part).get("content"):
+                self._unread[kind or "part without a kind"] += 1
         answer.text = "\n".join(texts["text"]) or None
         answer.reasoning = "\n".join(texts["thinking"]) or None
         failed = self._failed_attempts(message, invocation)
@@ -243,9 +255,11 @@ class _History:
     def trace(self, facts: dict[str, Any], name: str) -> Trace:
         """Return the trace; `name` is used where nothing names it."""
         remarks = self._remarks
+        remark_unread(remarks, "Parts", self._unread)
         steps, invocations, order = self._transcript.finished()
-        start, end = span_of(steps)
+        start, end = time_range(steps)
         metadata = self._metadata | mapping(facts.get("metadata"))
+        metadata, labels = parted(metadata)
         return Trace(
             name=first_text(facts, ("name", "id"), NAME, remarks) or name,
             steps=steps,
@@ -257,6 +271,7 @@ class _History:
             task=first_text(metadata, ("task", "task_id"), LABEL, remarks),
             trial=whole_number(metadata.get("trial")),
             metadata=metadata,
+            labels=labels,
             notes=remarks.sentences(),
         )
 

@@ -24,7 +24,7 @@ from apps.engine.reading.json_gate import (
     read_each,
 )
 from apps.engine.reading.json_peek import first_record
-from apps.engine.reading.recorded import span_of
+from apps.engine.reading.recorded import time_range
 from apps.engine.reading.request_messages import (
     NewMessages,
     answers_said,
@@ -224,7 +224,7 @@ class _Group:
                 self._remarks.add(_TOGETHER)
         session = clip(records.named(first, records.SESSIONS), IDENTIFIER, remarks)
         steps, invocations, order = self._transcript.finished()
-        start, end = span_of(steps)
+        start, end = time_range(steps)
         return Trace(
             name=session or f"conversation {number}",
             steps=steps,

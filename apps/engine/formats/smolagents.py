@@ -20,7 +20,7 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_values import embedded
-from apps.engine.reading.recorded import first_text, listed, mapping, span_of, word
+from apps.engine.reading.recorded import first_text, listed, mapping, time_range, word
 from apps.engine.reading.text_limits import NAME, Remarks
 from apps.engine.reading.transcript import Draft, Transcript
 from apps.engine.reading.usage_fields import usage_counts
@@ -107,7 +107,8 @@ class _Memory:
         elif "system_prompt" in step:
             self._say(StepKind.SYSTEM, step["system_prompt"], "system_prompt")
         else:
-            self._say(StepKind.OTHER, step.get("output", step), "final_answer")
+            native = "final_answer" if "output" in step else "step"
+            self._say(StepKind.OTHER, step.get("output", step), native)
 
     def _say(self, kind: StepKind, content: Any, native: str) -> None:
         self._transcript.add(Draft(kind=kind, native_kind=native, output=content))
@@ -160,7 +161,7 @@ class _Memory:
     def trace(self, name: str, facts: dict[str, Any]) -> Trace:
         """Return the trace; `name` is used where nothing names it."""
         steps, invocations, order = self._transcript.finished()
-        start, end = span_of(steps)
+        start, end = time_range(steps)
         return Trace(
             name=first_text(facts, ("name", "agent_name"), NAME, self._remarks) or name,
             steps=steps,

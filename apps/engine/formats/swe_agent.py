@@ -24,6 +24,7 @@ from apps.engine.reading.json_gate import (
 from apps.engine.reading.json_peek import first_record
 from apps.engine.reading.messages import Conversation, is_message
 from apps.engine.reading.recorded import first_text, listed, mapping
+from apps.engine.reading.run_totals import remark_total
 from apps.engine.reading.text_limits import LABEL, NAME, Remarks
 from apps.engine.reading.token_counts import whole_number
 from apps.engine.reading.transcript import Draft, ToolResult, Transcript
@@ -41,15 +42,10 @@ from apps.engine.trace import (
 _STEP: Final = frozenset({"action", "observation", "response", "thought"})
 _ONLY_TOTAL: Final = Usage(state=UsageState.AGGREGATE_ONLY, source="info.model_stats")
 _TOTAL: Final = (
-    "Usage is recorded only as a total: {sent} tokens sent and {received} received in "
-    "{calls} calls."
+    "Usage is recorded only as a total: {} tokens sent and {} received in {} calls."
 )
 _ATTEMPTS: Final = (
     "Attempts in the file, of which the one that was chosen is read: {n}."
-)
-_CALLS: Final = (
-    "The file's own total is {told} calls; the trajectory has {found} (attempts that "
-    "were thrown away may be among them)."
 )
 
 
@@ -231,10 +227,14 @@ def _with_total(
     )
     if not (sent or received):
         return steps
-    remarks.add(_TOTAL.format(sent=sent or 0, received=received or 0, calls=calls or 0))
+    told = (
+        "an unknown number of" if one is None else one
+        for one in (sent, received, calls)
+    )
+    remarks.add(_TOTAL.format(*told))
     found = sum(step.kind is StepKind.MODEL_CALL for step in steps)
-    if calls and calls != found:
-        remarks.add(_CALLS.format(told=calls, found=found))
+    # Attempts that were thrown away may be among those that the file counts.
+    remark_total(remarks, "run", "model calls", told=calls or None, found=found)
     return tuple(_marked(step) for step in steps)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from apps.engine.format import Folder, Item, Rejected, Source
-from apps.engine.reading.group_files import GroupFiles
+from apps.engine.reading.group_files import GroupFiles, names_below
 from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,
@@ -105,9 +105,7 @@ class Tau2Folder:
                 continue
             below = name.removesuffix("results.json") + "simulations/"
             runs = [
-                one
-                for one in folder.names
-                if one.startswith(below) and one.endswith(".json")
+                one for one in names_below(folder.names, below) if one.endswith(".json")
             ]
             if runs and _is_results(first_record(folder.source(name))):
                 yield (name, *runs)

@@ -20,16 +20,15 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_record
 from apps.engine.reading.messages import Conversation, is_message
+from apps.engine.reading.rewards import outcome_of_reward
 from apps.engine.reading.text_limits import LABEL, Remarks, clip
 from apps.engine.reading.token_counts import whole_number
 from apps.engine.trace import (
+    UNKNOWN_OUTCOME,
     OrderSource,
-    Outcome,
-    OutcomeKind,
     Trace,
 )
 
-_KINDS: Final = {0.0: OutcomeKind.FAIL, 1.0: OutcomeKind.PASS}
 _READ: Final = frozenset({"task_id", "trial", "reward", "info", "traj"})
 
 
@@ -83,33 +82,20 @@ def trace_of(result: Any) -> Trace:
     steps, invocations = conversation.finished()
     task = f"task {clip(result['task_id'], LABEL - 5, remarks) or '(unnamed)'}"
     trial = whole_number(result.get("trial"))
+    outcome = outcome_of_reward(result.get("reward"), "reward")
+    if outcome is UNKNOWN_OUTCOME and result.get("reward") is not None:
+        remarks.add("The reward is not a number and was not used.")
     return Trace(
         name=task,
         steps=steps,
         invocations=invocations,
         order=OrderSource.FILE,
-        outcome=_outcome(result.get("reward"), remarks),
+        outcome=outcome,
         task=task,
         trial=trial,
         metadata=_metadata(result),
         labels=_labels(result.get("info")),
         notes=remarks.sentences(),
-    )
-
-
-def _outcome(reward: Any, remarks: Remarks) -> Outcome:
-    """Return pass for a reward of 1, fail for 0, a score of 1 for what is between."""
-    if isinstance(reward, bool) or not isinstance(reward, int | float):
-        if reward is not None:
-            remarks.add("The reward is not a number and was not used.")
-        return Outcome(source=None)
-    kind = _KINDS.get(float(reward), OutcomeKind.SCORE)
-    return Outcome(
-        kind=kind,
-        score=float(reward),
-        out_of=1.0,
-        label=str(reward)[:LABEL],
-        source="reward",
     )
 
 

@@ -11,16 +11,16 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from apps.engine.format import Item, Rejected, Source
-from apps.engine.reading.clock import any_time_ns
+from apps.engine.format import Item, Source
+from apps.engine.reading.clock import any_time_ns, later_ns
 from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,
     demand_a_trace,
     read_each,
+    refused_part,
 )
 from apps.engine.reading.json_peek import first_record
-from apps.engine.reading.json_words import excerpt
 from apps.engine.reading.span_records import (
     SpanRecord,
     flat,
@@ -111,8 +111,7 @@ def _take(record: Record, store: SpanStore) -> Iterator[Item]:
         try:
             span = _span(raw, trace_id, parent)
         except RefusedRecord as refusal:
-            place = f"{record.place}, $.spans{path}"
-            yield Rejected(place, refusal.reason, excerpt(str(raw)))
+            yield refused_part(f"{record.place}, $.spans{path}", refusal, raw)
             continue
         store.add(span)
         if labels:
@@ -175,8 +174,8 @@ def _end(start: int | None, duration: Any) -> int | None:
     """Return start plus an ISO 8601 duration (or nanoseconds), where both are known."""
     if start is None or isinstance(duration, bool):
         return None
-    if isinstance(duration, int) and 0 <= duration < 10**18:
-        return start + duration
+    if isinstance(duration, int):
+        return later_ns(start, duration) if duration >= 0 else None
     found = _DURATION.fullmatch(duration) if isinstance(duration, str) else None
     if found is None or len(duration) > 60:
         return None
@@ -184,4 +183,4 @@ def _end(start: int | None, duration: Any) -> int | None:
     seconds = sum(
         int(part or 0) * size for part, size in zip(whole, _SECONDS, strict=True)
     )
-    return start + seconds * 10**9 + int((fraction or "0").ljust(9, "0"))
+    return later_ns(start, seconds * 10**9 + int((fraction or "0").ljust(9, "0")))

@@ -16,10 +16,9 @@ from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,
     demand_a_trace,
-    read_each,
 )
 from apps.engine.reading.json_peek import first_record
-from apps.engine.reading.rows import cell, header_of, read_rows
+from apps.engine.reading.rows import cell, header_of, read_table_or_json
 from apps.engine.reading.span_records import SpanRecord, opened, span_of
 from apps.engine.reading.span_traces import traces_of
 from apps.engine.reading.spans import SpanStore, TraceFacts
@@ -69,10 +68,7 @@ def _is_event(value: Any) -> bool:
 
 def _items(source: Source) -> Iterator[Item]:
     events = _Events()
-    if header_of(source) is not None:
-        yield from read_rows(source, events.take)
-    else:
-        yield from read_each(source, events.take, unroll=True)
+    yield from read_table_or_json(source, events.take)
     yield from traces_of(events.finish())
 
 

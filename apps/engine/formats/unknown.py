@@ -30,7 +30,13 @@ _BINARY: Final = (
     (b"SQLite format 3", "an SQLite database"),
     (b"\x80\x04\x95", "a Python pickle"),
 )
-_NO_JSON: Final = "The file is not JSON: it begins with neither { nor [."
+# So many bytes begin no text by chance.
+_LONG_MAGIC: Final = 4
+_NO_JSON: Final = (
+    "This is no trace file: traces are read from JSON, JSON lines, CSV, protobuf and "
+    "Parquet, also packed as .gz, .zst, .zip or .tar, and this file begins like none of "
+    "them."
+)
 _FEWEST_COLUMNS: Final = 3
 _ADVICE: Final = "Choose the format yourself if you know it."
 
@@ -38,18 +44,25 @@ _ADVICE: Final = "Choose the format yourself if you know it."
 def why_unknown(source: Source) -> str:
     """Return a sentence on why no format was recognised, with the likely cause."""
     if not source.is_text:
-        return _why_binary(source.head)
+        return (
+            _kind_of(source.head, 1) or "This is a binary file of no kind that is read."
+        )
+    # A small PDF has no byte that no text has.
+    kind = _kind_of(source.head, _LONG_MAGIC)
+    if kind:
+        return kind
     reason = _why_no_json(source.head)
     if reason == _NO_JSON:
         return _why_no_table(source) or reason
     return reason or _why_no_trace(first_values(source))
 
 
-def _why_binary(head: bytes) -> str:
+def _kind_of(head: bytes, shortest: int) -> str | None:
+    """Return a sentence on a file of a known kind, by a magic number of some length."""
     for magic, words in _BINARY:
-        if head.startswith(magic):
+        if len(magic) >= shortest and head.startswith(magic):
             return f"This is {words}, not a trace file."
-    return "This is a binary file of no kind that is read."
+    return None
 
 
 def _why_no_table(source: Source) -> str | None:
@@ -101,9 +114,12 @@ def _why_no_trace(values: list[Any]) -> str:
         value = value[0]
     if not isinstance(value, dict):
         return f"The file is JSON, but not a trace of a known format. {_ADVICE}"
-    known = why_no_trace(value)
-    if known:
-        return known
+    return why_no_trace(value) or _why_unknown_record(value)
+
+
+def _why_unknown_record(value: dict[str, Any]) -> str:
+    if not value:
+        return "The file is JSON, but no trace: its first record has no keys."
     signals = sorted({OTHER_SIGNALS[key] for key in value if key in OTHER_SIGNALS})
     if signals:
         words = " and ".join(signals)
@@ -113,7 +129,7 @@ def _why_no_trace(values: list[Any]) -> str:
             "The file holds conversations as plain text (messages_display), which is "
             "not a format we know: it does not say which calls were made."
         )
-    keys = ", ".join(f'"{key[:40]}"' for key in list(value)[:5]) or "no keys"
+    keys = ", ".join(f'"{key[:40]}"' for key in list(value)[:5])
     return (
         f"The file is JSON, but not a trace of a known format; its first record has "
         f"{keys}. {_ADVICE}"

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from apps.engine.format import Item, Source
+from apps.engine.format import Item, Note, Source
 from apps.engine.reading.answers import Answer, Asked, add_answer
 from apps.engine.reading.clock import any_time_ns
+from apps.engine.reading.ground_truth import parted
 from apps.engine.reading.json_gate import (
     Record,
     RefusedRecord,
@@ -21,23 +22,20 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_values import embedded
-from apps.engine.reading.recorded import first_text, listed, mapping, span_of, word
+from apps.engine.reading.recorded import first_text, listed, mapping, time_range, word
+from apps.engine.reading.run_totals import known_outputs, remark_total
 from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks, clip
 from apps.engine.reading.token_counts import whole_number
 from apps.engine.reading.transcript import Draft, ToolResult, Transcript, with_call
 from apps.engine.reading.usage_fields import usage_counts
 from apps.engine.reading.vercel_stream import StreamedSteps, begins_stream
-from apps.engine.trace import ModelCall, StepKind, StepStatus, Trace
+from apps.engine.trace import StepKind, StepStatus, Trace
 
 _SESSIONS: Final = ("sessionId", "session_id", "chatId", "threadId", "conversationId")
 _RESULTS: Final = frozenset({"tool-result", "tool-error"})
 _TOOL_PARTS: Final = frozenset({"tool-call", *_RESULTS})
 _UI_DONE: Final = frozenset(
     {"output-available", "result", "output-error", "output-denied"}
-)
-_MISMATCH: Final = (
-    "The file's own total of {told} output tokens is not the sum of its steps, which is "
-    "{sum}."
 )
 
 
@@ -165,6 +163,11 @@ class _Taker:
             made = _Run()
             made.take_result({}, steps)
             yield made.trace(f"result {number}", {})
+        unread = +self._streams.unread
+        if unread:
+            kinds = ", ".join(sorted(unread)[:20])
+            sentence = f"Parts of the stream of kinds that are not read ({kinds})."
+            yield Note("stream_parts_not_read", sentence, unread.total())
 
 
 def _conversation(value: Any, number: int) -> Trace:
@@ -196,16 +199,19 @@ class _Run:
             if step.get("functionId"):
                 self._transcript.invocations[0].agent = step["functionId"]
         told = usage_counts(result.get("totalUsage") or result.get("usage"))
-        calls = [one.call for one in self._transcript.drafts]
-        counts = [
-            call.usage.output_total for call in calls if isinstance(call, ModelCall)
-        ]
+        counts = known_outputs(self._transcript.drafts)
         known = [count for count in counts if count is not None]
         is_last_only = "totalUsage" not in result
         expected = known[-1:] if is_last_only else known
         is_whole = told.output_total is not None and len(known) == len(steps)
         if is_whole and told.output_total not in {sum(known), sum(expected)}:
-            self._remarks.add(_MISMATCH.format(told=told.output_total, sum=sum(known)))
+            remark_total(
+                self._remarks,
+                "result",
+                "output tokens",
+                told=told.output_total,
+                found=sum(known),
+            )
 
     def _first_request(self, step: dict[str, Any]) -> None:
         """Add what the first request said, where it was recorded."""
@@ -289,8 +295,8 @@ class _Run:
         """Return the trace; `name` is used where nothing names it."""
         remarks = self._remarks
         steps, invocations, order = self._transcript.finished()
-        start, end = span_of(steps)
-        facts = self._facts | mapping(value.get("metadata"))
+        start, end = time_range(steps)
+        facts, labels = parted(self._facts | mapping(value.get("metadata")))
         session = first_text(facts, _SESSIONS, IDENTIFIER, remarks)
         return Trace(
             name=first_text(value, ("name", "id"), NAME, remarks) or session or name,
@@ -303,6 +309,7 @@ class _Run:
             task=first_text(facts, ("task", "taskId"), LABEL, remarks),
             trial=whole_number(facts.get("trial")),
             metadata=facts,
+            labels=labels,
             notes=remarks.sentences(),
         )
 

@@ -23,8 +23,8 @@ from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.messages import ROLES
 from apps.engine.reading.recorded import first_text
 from apps.engine.reading.text_limits import LABEL, NAME, Remarks, clip
-from apps.engine.reading.transcript import Draft, Invoked, Transcript
-from apps.engine.trace import ModelCall, OrderSource, StepKind, Trace, Via
+from apps.engine.reading.transcript import Draft, Transcript
+from apps.engine.trace import ModelCall, OrderSource, StepKind, Trace
 
 _LABELS: Final = (
     "mistake_agent", "mistake_step", "mistake_reason", "ground_truth", "is_correct",
@@ -112,11 +112,10 @@ def _traces(record: Record) -> Iterator[Item]:
     remarks = Remarks()
     remarks.add(_NO_USAGE)
     transcript = Transcript(remarks)
-    numbers: dict[str, int] = {}
     for index, speech in enumerate(history):
         if not _is_speech(speech):
             raise RefusedRecord("This is no message of a speaker.", f"$[{index}]")
-        _take(transcript, speech, numbers)
+        _take(transcript, speech)
     steps, invocations, _ = transcript.finished()
     task = first_text(facts, _IDS, LABEL, remarks)
     yield Trace(
@@ -141,20 +140,14 @@ def speaker_of(speech: dict[str, Any]) -> str:
     return _ASIDE.sub("", role) or role
 
 
-def _take(
-    transcript: Transcript, speech: dict[str, Any], numbers: dict[str, int]
-) -> None:
+def _take(transcript: Transcript, speech: dict[str, Any]) -> None:
     speaker = speaker_of(speech)
     key = speaker.casefold()
     if key in _HUMANS:
         kind, invocation = StepKind.USER_MESSAGE, 0
     else:
-        if key not in numbers:
-            numbers[key] = transcript.invoke(
-                Invoked(agent=speaker, parent=0, via=Via.MANAGED)
-            )
         kind = StepKind.OTHER if key in _EXECUTORS else StepKind.MODEL_CALL
-        invocation = numbers[key]
+        invocation = transcript.speaker(speaker, key=key)
     transcript.add(
         Draft(
             kind=kind,

@@ -1,10 +1,12 @@
 """Replacing secrets in what people read of a trace, and counting them by rule.
 
 Touched are the values of bodies (input, output, reasoning, attributes; also JSON that
-was put into a text), error messages, metadata, labels and the reader's notes. Never
-touched are names of agents, tools and models, ids, tasks, times and token counts, so
-the structure stays the same and checks find what they compare; checks that read
-bodies see the redacted ones. Equal texts stay equal. It does not claim to find every
+was put into a text), error messages, metadata, labels and the reader's notes, and what
+a trace is called where that is several words: some formats take its name, its task or
+the wording of its outcome from what was said. Never touched are names of agents, tools
+and models, ids, times and token counts, so the structure stays the same and checks
+find what they compare; checks that read bodies see the redacted ones. Equal texts stay
+equal, and tasks that differ in a secret stay apart. It does not claim to find every
 secret: what has no known form and no name beside it stays.
 """
 
@@ -29,6 +31,7 @@ from apps.engine.privacy.people import CARD, is_card
 from apps.engine.privacy.prefilter import Prefilter
 from apps.engine.privacy.rule import Passed, Rule, after_escape
 from apps.engine.privacy.rules import RULES
+from apps.engine.privacy.structure import mark_of
 from apps.engine.trace import Body, Step, Trace
 
 Counts = Counter[str]
@@ -114,7 +117,7 @@ class Redactor:
 
     def trace(self, trace: Trace) -> Trace:
         """The trace without secrets in what people read; unchanged when it has none."""
-        changed: dict[str, Any] = {}
+        changed = _wording(trace)
         about = (trace.metadata, trace.labels, trace.notes)
         if any(about) and (rules := _rules_for(about)):
             walk = _Walk(self.counts, rules)
@@ -162,6 +165,26 @@ class Redactor:
         if all(a is b for a, b in zip(new, fields, strict=True)):
             return body
         return Body(*new)
+
+
+def _wording(trace: Trace) -> dict[str, Any]:
+    """What is several words in how a trace is called, without its secrets.
+
+    They are copies of what was said somewhere, so they are not counted again.
+    """
+    changed: dict[str, Any] = {}
+    if (name := _said(trace.name)) != trace.name:
+        changed["name"] = name
+    if trace.task is not None and (task := _said(trace.task)) != trace.task:
+        changed["task"] = f"{task} ({mark_of(trace.task)})"
+    outcome = trace.outcome
+    if outcome.label is not None and (label := _said(outcome.label)) != outcome.label:
+        changed["outcome"] = msgspec.structs.replace(outcome, label=label)
+    return changed
+
+
+def _said(text: str) -> str:
+    return redact_text(text, Counter()) if " " in text.strip() else text
 
 
 class _CleanTexts:

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from apps.engine.reading.answers import Answer, add_answer, chat_tool_calls
 from apps.engine.reading.recorded import listed, mapping
-from apps.engine.reading.transcript import Draft, Invoked, ToolResult, Transcript
-from apps.engine.trace import StepKind, Via
+from apps.engine.reading.transcript import Draft, ToolResult, Transcript
+from apps.engine.trace import StepKind
 
 _HUMANS: Final = frozenset(
     {"", "user", "human", "admin", "user_proxy", "userproxy", "chat_manager"}
@@ -41,7 +41,6 @@ def _is_message(value: Any) -> bool:
 def add_history(transcript: Transcript, history: list[dict[str, Any]]) -> None:
     """Add the steps of a chat history; each speaker is one invocation."""
     transcript.remarks.add(_SPEAKERS)
-    numbers: dict[str, int] = {}
     for message in history:
         name = message.get("name")
         speaker = name if isinstance(name, str) else ""
@@ -53,14 +52,10 @@ def add_history(transcript: Transcript, history: list[dict[str, Any]]) -> None:
         elif speaker.casefold() in _HUMANS and not asked:
             _say(transcript, message)
         else:
-            if speaker not in numbers:
-                numbers[speaker] = transcript.invoke(
-                    Invoked(agent=speaker or None, parent=0, via=Via.MANAGED)
-                )
             answer = Answer(
                 text=message.get("content"), asked=asked, role=message["role"]
             )
-            add_answer(transcript, answer, numbers[speaker])
+            add_answer(transcript, answer, transcript.speaker(speaker or None))
 
 
 def _say(transcript: Transcript, message: dict[str, Any]) -> None:

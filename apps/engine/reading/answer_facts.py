@@ -33,7 +33,9 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def finish_in(answer: Any) -> str | None:
-    """Return the recorded reason why the model stopped."""
+    """Return the recorded reason why the model stopped; of several messages the last's."""
+    if isinstance(answer, list) and answer and isinstance(answer[-1], dict):
+        answer = answer[-1]
     for one in _objects(answer):
         for key in _FINISH:
             if isinstance(one.get(key), str) and one[key]:
@@ -56,15 +58,6 @@ def response_id_in(answer: Any) -> str | None:
         found = one.get("id")
         if isinstance(found, str) and found.startswith(_RESPONSE_IDS):
             return found
-    return None
-
-
-def first_at(answer: Any, keys: tuple[str, ...]) -> Any:
-    """Return the first text at one of `keys`, from the top downwards."""
-    for one in _objects(answer):
-        for key in keys:
-            if isinstance(one.get(key), str) and one[key]:
-                return one[key]
     return None
 
 

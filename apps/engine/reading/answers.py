@@ -13,7 +13,7 @@ from apps.engine.reading.clock import any_time_ns
 from apps.engine.reading.finish_reasons import finish_of
 from apps.engine.reading.json_values import embedded
 from apps.engine.reading.other_answers import other_answer
-from apps.engine.reading.recorded import mapping, word
+from apps.engine.reading.recorded import mapping, plain_text, word
 from apps.engine.reading.text_limits import IDENTIFIER, NAME, clip
 from apps.engine.reading.token_counts import usage_of
 from apps.engine.reading.transcript import Draft, Transcript
@@ -203,9 +203,9 @@ def take_output_item(answer: Answer, item: dict[str, Any]) -> None:
     kind = item.get("type")
     if kind == "reasoning":
         told = item.get("summary") or item.get("content")
-        answer.reasoning = joined(answer.reasoning, _texts(told))
+        answer.reasoning = joined(answer.reasoning, plain_text(told))
     elif kind == "message" or (kind is None and "content" in item):
-        answer.text = joined(answer.text, _texts(item.get("content")))
+        answer.text = joined(answer.text, plain_text(item.get("content")))
     elif word(kind).endswith("_call"):
         answer.asked.append(requested_item(item))
 
@@ -219,19 +219,6 @@ def requested_item(item: dict[str, Any]) -> Asked:
                 name, item.get("call_id") or item.get("id"), embedded(item[key])
             )
     return Asked(name, item.get("call_id") or item.get("id"), None)
-
-
-def _texts(content: Any) -> Any:
-    """Return the texts of content parts joined, or the parts where one has no text."""
-    if not isinstance(content, list):
-        return content
-    texts: list[str] = []
-    for part in content:
-        text = part.get("text", part.get("refusal")) if isinstance(part, dict) else part
-        if not isinstance(text, str):
-            return content
-        texts.append(text)
-    return "\n".join(texts) or None
 
 
 def _of_anthropic(value: dict[str, Any]) -> Answer:
@@ -261,4 +248,4 @@ def take_anthropic_parts(answer: Answer, content: Any) -> None:
             answer.reasoning = joined(answer.reasoning, part.get("thinking") or None)
         elif not kind.endswith("tool_result"):
             others.append(part)
-    answer.text = _texts(others) if others else None
+    answer.text = plain_text(others) if others else None

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 from apps.engine.format import Note, Rejected, Source, UnreadableTrace
@@ -19,12 +20,21 @@ from apps.engine.reading.members import (
     BLOCK,
     Index,
     Member,
+    check_count,
+    label,
     looks_like_tar,
     looks_like_zip,
     place_of,
 )
 from apps.engine.reading.tar_members import index_tar, tar_chunks
-from apps.engine.reading.unpack import CHUNK, UNPACKERS, Meter, Notes, Unpacker
+from apps.engine.reading.unpack import (
+    CHUNK,
+    UNPACKERS,
+    Meter,
+    Notes,
+    Unpacker,
+    stored_chunks,
+)
 from apps.engine.reading.zip_members import index_zip, zip_chunks
 
 _Chunks = Callable[[BinaryIO, Member, Meter, Notes], Iterator[bytes]]
@@ -155,6 +165,29 @@ def open_archive(file: BinaryIO, meter: Meter) -> Archive:
     if kind == "tar":
         return Archive(file, index_tar(file), tar_chunks, meter)
     return _open_packed_tar(file, dict(_unpackers())[str(kind)], meter)
+
+
+def open_folder(files: Sequence[tuple[str, Path]], meter: Meter) -> Archive:
+    """Return files of a disk, by the names they would have in a zip, as that zip.
+
+    Raises `TooLarge` for too many, and `OSError` where a file is not there; reading
+    them raises `OSError` too.
+    """
+    check_count(len(files))
+    paths = [path for _, path in files]
+    sizes = [path.stat().st_size for path in paths]
+
+    def chunks(
+        _file: BinaryIO, member: Member, meter: Meter, notes: Notes
+    ) -> Iterator[bytes]:
+        with paths[member.start].open("rb") as stream:
+            yield from stored_chunks(stream, meter, notes)
+
+    members = [
+        Member(name=label(name), start=number, packed=size, size=size)
+        for number, ((name, _), size) in enumerate(zip(files, sizes, strict=True))
+    ]
+    return Archive(io.BytesIO(), Index(members=members), chunks, meter)
 
 
 def _open_packed_tar(file: BinaryIO, unpack: Unpacker, meter: Meter) -> Archive:

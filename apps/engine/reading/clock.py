@@ -85,3 +85,10 @@ def any_time_ns(value: Any) -> int | None:
     if isinstance(value, int | float):
         return epoch_ns(value)[0]
     return None
+
+
+def later_ns(moment: int | None, nanoseconds: int) -> int | None:
+    """Return the time `nanoseconds` after `moment`; `None` beyond what can be stored."""
+    if moment is None or abs(moment + nanoseconds) > LARGEST:
+        return None
+    return moment + nanoseconds

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from apps.engine.format import Source
+from apps.engine.reading.json_peek import first_record
+
 Record = dict[str, Any]
 
 
@@ -19,8 +22,25 @@ def why_no_trace(record: Any) -> str | None:
     return next((words for holds, words in _KNOWN if holds(record)), None)
 
 
+def why_beside(source: Source) -> str | None:
+    """Return what a file is that belongs beside traces; `None` when it may be missed.
+
+    In an archive nobody needs to be told to upload something else instead of it.
+    """
+    record = first_record(source)
+    if not isinstance(record, dict) or not any(holds(record) for holds in _BESIDE):
+        return None
+    return why_no_trace(record)
+
+
 def _is_job_result(record: Record) -> bool:
     return "n_total_trials" in record and isinstance(record.get("stats"), dict)
+
+
+def _is_harbor_config(record: Record) -> bool:
+    return ("jobs_dir" in record and "job_name" in record) or (
+        "trials_dir" in record and "trial_name" in record
+    )
 
 
 def _is_trial_result(record: Record) -> bool:
@@ -63,6 +83,11 @@ _KNOWN: Final[tuple[tuple[Callable[[Record], bool], str], ...]] = (
         "steps. Upload the folder of the job as a zip file.",
     ),
     (
+        _is_harbor_config,
+        "This is the configuration of a Harbor job or trial, without the steps of any "
+        "trial. Upload the folder of the job as a zip file.",
+    ),
+    (
         _is_terminal_bench_result,
         "This is the result of a Terminal-Bench trial without its steps. Upload the "
         "recording of the agent.",
@@ -74,8 +99,8 @@ _KNOWN: Final[tuple[tuple[Callable[[Record], bool], str], ...]] = (
     ),
     (
         _is_trial_result,
-        "This is the result of a Harbor trial without its steps. Upload the folder of "
-        "the trial as a zip file, so that agent/trajectory.json is read with it.",
+        "This is the result of a Harbor trial without its steps. They are read from "
+        "agent/trajectory.json in a zip file of the trial's folder.",
     ),
     (
         _is_stage_labels,
@@ -97,4 +122,14 @@ _KNOWN: Final[tuple[tuple[Callable[[Record], bool], str], ...]] = (
         "This is the state of an OpenHands conversation without its events. Upload the "
         "folder of the conversation as a zip file, with its events.",
     ),
+)
+
+# These count or label traces that lie beside them. A trial's own result, or the state
+# of a conversation, is not among them: alone it says that its steps are missing.
+_BESIDE: Final = (
+    _is_job_result,
+    _is_harbor_config,
+    _is_terminal_bench_run,
+    _is_stage_labels,
+    _is_prediction,
 )

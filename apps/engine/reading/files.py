@@ -27,6 +27,7 @@ from apps.engine.format import (
 )
 from apps.engine.reading.archive import Archive, Unclaimed, is_archive, open_archive
 from apps.engine.reading.bytestream import open_source
+from apps.engine.reading.companions import why_beside
 from apps.engine.reading.json_words import excerpt
 from apps.engine.reading.members import place_of
 from apps.engine.reading.unpack import Meter, TooLarge
@@ -63,8 +64,7 @@ def read_with(
     be read.
     """
     if is_archive(file):
-        with closing(open_archive(file, Meter(max_unpacked_bytes))) as archive:
-            yield from _Members(archive, readers).items()
+        yield from read_members(readers, open_archive(file, Meter(max_unpacked_bytes)))
     else:
         source = open_source(file, name=name, max_unpacked_bytes=max_unpacked_bytes)
         reader = readers.choose(source)
@@ -74,8 +74,17 @@ def read_with(
         yield from reader.read(source)
 
 
+def read_members(readers: Readers, archive: Archive) -> Generator[Item, None, None]:
+    """Yield what the files of an opened archive hold, and close it; else `read_with`."""
+    with closing(archive):
+        yield from _Members(archive, readers).items()
+
+
 class _NotATrace(Exception):
-    """A file that nobody would take for a trace: a text, a picture, a log."""
+    """A file that nobody would miss: a text, a picture, a log, a count of trials.
+
+    The message says what it is, where that is known.
+    """
 
 
 class _Found(msgspec.Struct):
@@ -125,6 +134,7 @@ class _Members:
         self._readers = readers
         self._unread: list[str] = list(archive.others)
         self._first_reason = ""
+        self._beside = ""
         self._head = ""
         self._traces = 0
 
@@ -190,8 +200,10 @@ class _Members:
         except UnreadableTrace as refusal:
             if not found.has_said_why:
                 yield from self._refused(unit, str(refusal))
-        except _NotATrace:
+        except _NotATrace as known:
             self._unread.extend(unit.names)
+            if str(known):
+                self._beside = self._beside or f"{unit.place}: {known}"
         except Exception as error:
             logger.exception("The reader broke on a member of an archive")
             reason = (
@@ -203,8 +215,9 @@ class _Members:
 
     def _items(self, unit: _Unit) -> Iterator[Item]:
         if unit.reader is not None:
-            yield Opened(unit.member, unit.reader.slug, unit.reader.version)
-            yield from unit.reader.read_group(self._archive, unit.names)
+            group, files = unit.reader, len(unit.names)
+            yield Opened(unit.member, group.slug, group.version, files)
+            yield from group.read_group(self._archive, unit.names)
             return
         [name] = unit.names
         source = self._source(name)
@@ -212,8 +225,9 @@ class _Members:
         with source.stream:
             reader = self._readers.choose(source)
             if reader is None:
-                if not _is_meant_as_trace(source):
-                    raise _NotATrace
+                beside = why_beside(source)
+                if beside or not _is_meant_as_trace(source):
+                    raise _NotATrace(beside or "")
                 raise UnreadableTrace(self._readers.why_none(source))
             yield Opened(name, reader.slug, reader.version)
             yield from reader.read(source)
@@ -251,8 +265,9 @@ class _Members:
         return item
 
     def _nothing(self) -> str:
-        if self._first_reason:
-            return f"No trace could be read from this archive. {self._first_reason}"
+        reason = self._first_reason or self._beside
+        if reason:
+            return f"No trace could be read from this archive. {reason}"
         if not self._unread:
             damage = " ".join(note.sentence for note in self._archive.notes)
             return damage or "The archive is empty: it holds no files."

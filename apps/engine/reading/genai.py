@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from apps.engine.reading import genai_names as names
 from apps.engine.reading.json_values import embedded
+from apps.engine.reading.recorded import first_of
 from apps.engine.reading.spans import Facts, Span
 from apps.engine.reading.token_counts import Counts, whole_number
 from apps.engine.trace import StepKind
@@ -20,16 +21,6 @@ Attributes = dict[str, Any]
 _HANDOFF_NAME: Final = re.compile(
     r"hand-?off\b(?:\s+to\s+(?P<target>.+))?", re.IGNORECASE
 )
-
-
-def first(attributes: Attributes, keys: tuple[str, ...]) -> Any:
-    """Return the first recorded value among `keys`, or `None`."""
-    for key in keys:
-        if key in attributes:
-            value = attributes[key]
-            if value is not None and value != "":
-                return value
-    return None
 
 
 def kind_of(span: Span) -> StepKind:
@@ -80,11 +71,14 @@ def _weakly_declared_kind(attributes: Attributes) -> StepKind | None:
 
 def _implied_kind(attributes: Attributes, name: str) -> StepKind:
     """Return the kind that other attributes imply where none is declared."""
-    if first(attributes, ("gen_ai.tool.name", "gen_ai.tool.call.id")) is not None:
+    if first_of(attributes, ("gen_ai.tool.name", "gen_ai.tool.call.id")) is not None:
         return StepKind.TOOL_CALL
     if name.startswith(names.AGENT_PREFIXES) or "final_result" in attributes:
         return StepKind.AGENT
-    if first(attributes, ("gen_ai.request.model", "gen_ai.response.model")) is not None:
+    if (
+        first_of(attributes, ("gen_ai.request.model", "gen_ai.response.model"))
+        is not None
+    ):
         return StepKind.MODEL_CALL
     return StepKind.OTHER
 
@@ -145,7 +139,7 @@ def call_id_of(span: Span) -> Any:
     """Return the id with which a model asked for the call of a tool span."""
     if span.facts is not None:
         return span.facts.call_id
-    return first(span.attributes, names.CALL_ID)
+    return first_of(span.attributes, names.CALL_ID)
 
 
 def _counts_in_objects(attributes: Attributes) -> Counts | None:
@@ -187,18 +181,18 @@ def call_facts(span: Span) -> Facts:
     attributes = span.attributes
     return Facts(
         kind=StepKind.OTHER,
-        provider=first(attributes, names.PROVIDER),
-        model=first(attributes, names.MODEL),
+        provider=first_of(attributes, names.PROVIDER),
+        model=first_of(attributes, names.MODEL),
         finish=_finish(span),
-        response_id=first(attributes, names.RESPONSE_ID),
+        response_id=first_of(attributes, names.RESPONSE_ID),
         conversation=attributes.get("gen_ai.conversation.id"),
-        call_id=first(attributes, names.CALL_ID),
+        call_id=first_of(attributes, names.CALL_ID),
     )
 
 
 def _finish(span: Span) -> Any:
     """Return why a model stopped, from the attributes or from the event of its answer."""
-    told = first(span.attributes, names.FINISH)
+    told = first_of(span.attributes, names.FINISH)
     if told is None:
         for event in span.events:
             if event.name == "gen_ai.choice":
@@ -210,13 +204,13 @@ def native_kind(span: Span) -> Any:
     """Return the word with which the span says what it is."""
     if span.facts is not None:
         return span.facts.native_kind
-    word = first(span.attributes, names.NATIVE_KINDS)
+    word = first_of(span.attributes, names.NATIVE_KINDS)
     return word.strip('"') if isinstance(word, str) else word
 
 
 def session_of(attributes: Attributes) -> Any:
     """Return the session, conversation or thread that a span names."""
-    return first(attributes, names.SESSION)
+    return first_of(attributes, names.SESSION)
 
 
 def labels_of(attributes: Attributes) -> Attributes:
@@ -230,13 +224,13 @@ def labels_of(attributes: Attributes) -> Attributes:
 
 def task_of(attributes: Attributes) -> Any:
     """Return the task key by convention (`evalsite.task`, `metadata.task`)."""
-    told = first(attributes, names.TASK)
+    told = first_of(attributes, names.TASK)
     return _in_metadata(attributes, "task") if told is None else told
 
 
 def trial_of(attributes: Attributes) -> int | None:
     """Return the trial number by convention (`evalsite.trial`, `metadata.trial`)."""
-    told = first(attributes, names.TRIAL)
+    told = first_of(attributes, names.TRIAL)
     return whole_number(_in_metadata(attributes, "trial") if told is None else told)
 
 
@@ -253,9 +247,11 @@ def tool_name(span: Span) -> Any:
     """Return the name of the tool of a tool span, else the name of the span."""
     if span.facts is not None:
         return span.facts.tool or span.name
-    named = first(span.attributes, names.TOOL_NAME)
+    named = first_of(span.attributes, names.TOOL_NAME)
     return (
-        named if named is not None else _bare(span.name, names.TOOL_PREFIXES, ".tool")
+        named
+        if named is not None
+        else bare_name(span.name, names.TOOL_PREFIXES, ".tool")
     )
 
 
@@ -263,9 +259,11 @@ def agent_span_name(span: Span) -> Any:
     """Return the agent that an agent span runs, else the name of the span."""
     if span.facts is not None:
         return span.facts.agent or span.name
-    named = first(span.attributes, names.AGENT_SPAN_NAME)
+    named = first_of(span.attributes, names.AGENT_SPAN_NAME)
     return (
-        named if named is not None else _bare(span.name, names.AGENT_PREFIXES, ".agent")
+        named
+        if named is not None
+        else bare_name(span.name, names.AGENT_PREFIXES, ".agent")
     )
 
 
@@ -273,7 +271,7 @@ def named_agent(span: Span) -> Any:
     """Return the agent that any span says it belongs to."""
     if span.facts is not None:
         return span.facts.agent
-    return first(span.attributes, names.AGENT_NAME)
+    return first_of(span.attributes, names.AGENT_NAME)
 
 
 def handoff_target(span: Span) -> str | None:
@@ -287,7 +285,8 @@ def handoff_target(span: Span) -> str | None:
     return target.strip() if isinstance(target, str) else None
 
 
-def _bare(name: str, prefixes: tuple[str, ...], suffix: str) -> str:
+def bare_name(name: str, prefixes: tuple[str, ...], suffix: str) -> str:
+    """Return a name without what instrumentations put before and after it."""
     for prefix in prefixes:
         name = name.removeprefix(prefix)
     if name.startswith("[") and name.endswith("]"):

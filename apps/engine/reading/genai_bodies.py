@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from apps.engine.reading.genai_names import LABELS
 from apps.engine.reading.json_values import embedded
-from apps.engine.reading.spans import Event, Facts, Span
+from apps.engine.reading.recorded import body_with
+from apps.engine.reading.spans import Event, Span
 from apps.engine.trace import Body, StepKind
 
 _INPUT_KEYS: Final = (
@@ -40,7 +41,6 @@ _INPUT_EVENTS: Final = (
 _OUTPUT_EVENTS: Final = ("gen_ai.choice", "gen_ai.content.completion")
 _REASONING: Final = "ai.response.reasoning"
 _TWICE: Final = ("input.value", "input.mime_type", "output.value", "output.mime_type")
-_FINISHES: Final = ("finish_reason", "finishReason", "stop_reason")
 _DEEPEST: Final = 12
 _CALL_IDS: Final = ("id", "toolCallId", "tool_call_id", "toolUseId")
 _DETAILS: Final = "gen_ai.client.inference.operation.details"
@@ -49,7 +49,13 @@ _DETAILS: Final = "gen_ai.client.inference.operation.details"
 def body_of(span: Span, kind: StepKind) -> Body | None:
     """Return the body of a span, or `None` where it holds nothing to read."""
     if span.facts is not None:
-        return _told(span.facts)
+        facts = span.facts
+        return body_with(
+            input=facts.input,
+            output=facts.output,
+            reasoning=facts.reasoning,
+            attributes=facts.attributes,
+        )
     left = _attributes_of(span)
     given = _taken(left, _INPUT_LISTS, _INPUT_KEYS)
     answer = _taken(left, _OUTPUT_LISTS, _OUTPUT_KEYS)
@@ -64,11 +70,7 @@ def body_of(span: Span, kind: StepKind) -> Body | None:
     given, answer, events = _with_events(span.events, given, answer)
     if events:
         left["events"] = events
-    if given is None and answer is None and reasoning is None and not left:
-        return None
-    return Body(
-        input=given, output=answer, reasoning=reasoning, attributes=left or None
-    )
+    return body_with(input=given, output=answer, reasoning=reasoning, attributes=left)
 
 
 def _attributes_of(span: Span) -> dict[str, Any]:
@@ -93,36 +95,6 @@ def _logged_messages(left: dict[str, Any]) -> tuple[Any, Any]:
     told = [one for one in events if one["event.name"] in _OUTPUT_EVENTS]
     asked = [one for one in events if one["event.name"] not in _OUTPUT_EVENTS]
     return asked or None, told or None
-
-
-def _told(facts: Facts) -> Body | None:
-    attributes = facts.attributes or None
-    parts = (facts.input, facts.output, facts.reasoning, attributes)
-    if all(part is None for part in parts):
-        return None
-    return Body(
-        input=facts.input,
-        output=facts.output,
-        reasoning=facts.reasoning,
-        attributes=attributes,
-    )
-
-
-def finish_in(answer: Any) -> Any:
-    """Return the reason to stop that an answer says itself, or `None`.
-
-    It stands in the last message, or in the first choice of a provider's response.
-    """
-    if isinstance(answer, list):
-        answer = answer[-1] if answer else None
-    if not isinstance(answer, dict):
-        return None
-    for key in _FINISHES:
-        if answer.get(key):
-            return answer[key]
-    choices = answer.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return first.get("finish_reason") if isinstance(first, dict) else None
 
 
 def requested_ids(output: Any) -> tuple[str, ...]:

@@ -101,7 +101,6 @@ DECLARATIONS: Final = (
     ("traceloop.span.kind", _TRACELOOP),
 )
 WEAK_DECLARATIONS: Final = (
-    ("langsmith.span.kind", _LANGSMITH),
     ("mlflow.spanType", _MLFLOW),
     ("langfuse.observation.type", _LANGFUSE),
     ("ai.observability.span_type", _TRULENS),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from apps.engine.format import Folder, Item, Progress, Rejected
 from apps.engine.reading.json_gate import Make, Record, read_each
+
+_LAST: Final = chr(sys.maxunicode)
 
 
 class GroupFiles:
@@ -39,6 +43,19 @@ class GroupFiles:
             return ()
 
         return self.read(name, keep, unroll=False)
+
+
+def has_name(names: tuple[str, ...], name: str) -> bool:
+    """Whether `name` is one of `names`, which are sorted."""
+    at = bisect_left(names, name)
+    return at < len(names) and names[at] == name
+
+
+def names_below(names: tuple[str, ...], start: str) -> tuple[str, ...]:
+    """Return the names that begin with `start`; they stand together, being sorted."""
+    first = bisect_left(names, start)
+    end = bisect_left(names, start + _LAST) if start else len(names)
+    return names[first:end]
 
 
 def placed(name: str, item: Item) -> Item:

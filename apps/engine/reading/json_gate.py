@@ -31,8 +31,10 @@ __all__ = [
     "Record",
     "RefusedRecord",
     "demand_a_trace",
+    "make_each",
     "read_each",
     "records",
+    "refused_part",
 ]
 
 PROGRESS_EVERY: Final = 64
@@ -145,7 +147,17 @@ def read_each(
     source: Source, make: Make, *, unroll: bool, parts: Parts | None = None
 ) -> Iterator[Item]:
     """Yield what `make` makes of each record; a `RefusedRecord` becomes `Rejected`."""
-    for item in records(source, unroll=unroll, parts=parts):
+    return make_each(records(source, unroll=unroll, parts=parts), make, _shown)
+
+
+def make_each(
+    items: Iterable[Record | Item], make: Make, shown: Callable[[Any], str]
+) -> Iterator[Item]:
+    """Yield what `make` makes of the records among `items`, and the others as they are.
+
+    `shown` gives the text of which the excerpt of a refused record is taken.
+    """
+    for item in items:
         if not isinstance(item, Record):
             yield item
             continue
@@ -153,7 +165,12 @@ def read_each(
             yield from make(item)
         except RefusedRecord as refusal:
             place = f"{item.place}, {refusal.path}" if refusal.path else item.place
-            yield Rejected(place, refusal.reason, excerpt(_shown(item.value)))
+            yield Rejected(place, refusal.reason, excerpt(shown(item.value)))
+
+
+def refused_part(place: str, refusal: RefusedRecord, value: Any) -> Rejected:
+    """Return the rejection of a part of a record whose other parts are kept."""
+    return Rejected(place, refusal.reason, excerpt(_shown(value)))
 
 
 def _shown(value: Any) -> str:

@@ -39,6 +39,14 @@ def first_record(source: Source) -> Any:
     return value
 
 
+def first_items(source: Source) -> list[Any]:
+    """Return the first values, or the first elements where the first one is a list."""
+    values = first_values(source)
+    if values and isinstance(values[0], list):
+        return values[0][:MAX_VALUES]
+    return values
+
+
 def _values(source: Source) -> list[Any]:
     text = source.head.decode("utf-8", "ignore")
     values: list[Any] = []

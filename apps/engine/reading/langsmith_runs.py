@@ -20,21 +20,21 @@ from apps.engine.reading.answer_facts import (
 from apps.engine.reading.platform_rows import (
     Placed,
     Row,
-    first_of,
-    is_unique,
     kept,
-    mapping,
     opened,
+    opened_object,
     reported,
     row_id,
-    span_of,
+    span_of_row,
     task_in,
-    trial_in,
+    trace_wide,
 )
+from apps.engine.reading.recorded import first_of
 from apps.engine.reading.recorded_verdicts import first_verdict
 from apps.engine.reading.span_marks import graph_hints
 from apps.engine.reading.spans import Facts, Span, TraceFacts
 from apps.engine.reading.token_counts import Counts, whole_number
+from apps.engine.reading.unique_ids import is_unique
 from apps.engine.reading.usage_fields import usage_counts
 from apps.engine.trace import StepKind, UsageState
 
@@ -84,8 +84,10 @@ def segments(run: Row) -> list[tuple[str, str]]:
 
 def span_of_run(run: Row, trace_id: str, span_id: str) -> Span:
     """Return the span of a run whose trace is known."""
-    extra = mapping(run.get("extra"))
-    metadata = mapping(extra.get("metadata")) or mapping(run.get("metadata"))
+    extra = opened_object(run.get("extra"))
+    metadata = opened_object(extra.get("metadata")) or opened_object(
+        run.get("metadata")
+    )
     path = segments(run)
     kind = str(run.get("run_type"))
     name = run.get("name")
@@ -101,7 +103,8 @@ def span_of_run(run: Row, trace_id: str, span_id: str) -> Span:
         end=run.get("end_time"),
         failed=None if control else _failed(run, outputs),
         message=message or _tool_error(outputs),
-        attributes=graph_hints(metadata) | _trace_wide(metadata),
+        attributes=graph_hints(metadata)
+        | trace_wide(metadata, first_of(metadata, _THREADS)),
     )
     facts = Facts(
         kind=StepKind.AGENT if is_agent else KINDS.get(kind, StepKind.OTHER),
@@ -118,7 +121,7 @@ def span_of_run(run: Row, trace_id: str, span_id: str) -> Span:
         _complete_tool(facts, run, extra, metadata)
     else:
         facts.counts = _beside(run)
-    return span_of(placed, facts)
+    return span_of_row(placed, facts)
 
 
 def _parent_of(
@@ -128,13 +131,6 @@ def _parent_of(
     if told is None and len(path) > 1:
         told = path[-2][1]
     return told if told != span_id or told == trace_id else None
-
-
-def _trace_wide(metadata: Row) -> Row:
-    told = {"session.id": first_of(metadata, _THREADS),
-            "metadata.task": task_in(metadata),
-            "metadata.trial": trial_in(metadata)}  # fmt: skip
-    return {key: value for key, value in told.items() if value is not None}
 
 
 def _error(error: Any) -> tuple[str | None, str | None, bool]:
@@ -192,7 +188,7 @@ def _complete_tool(facts: Facts, run: Row, extra: Row, metadata: Row) -> None:
 
 
 def _complete_call(facts: Facts, run: Row, extra: Row, metadata: Row) -> None:
-    parameters = mapping(extra.get("invocation_params"))
+    parameters = opened_object(extra.get("invocation_params"))
     answer = facts.output
     facts.model = first_of(metadata, ("ls_model_name",)) or first_of(
         parameters, ("model", "model_name", "azure_deployment")
@@ -206,14 +202,14 @@ def _complete_call(facts: Facts, run: Row, extra: Row, metadata: Row) -> None:
 
 def _beside(run: Row) -> Counts | None:
     """Return the counts that stand beside a run, where they are not all zero."""
-    details = mapping(run.get("prompt_token_details"))
+    details = opened_object(run.get("prompt_token_details"))
     counts = Counts(
         input_total=whole_number(run.get("prompt_tokens")),
         input_cached=whole_number(details.get("cache_read")),
         input_cache_write=whole_number(details.get("cache_creation")),
         output_total=whole_number(run.get("completion_tokens")),
         output_reasoning=whole_number(
-            mapping(run.get("completion_token_details")).get("reasoning")
+            opened_object(run.get("completion_token_details")).get("reasoning")
         ),
         total=whole_number(run.get("total_tokens")),
         source="completion_tokens",
@@ -261,14 +257,14 @@ def _zeros(run: Row) -> Counts | None:
 
 def facts_of_root(run: Row, trace_id: str) -> TraceFacts:
     """Return what the root run of a trace says of the whole trace."""
-    extra = mapping(run.get("extra"))
-    metadata = dict(mapping(extra.get("metadata")))
+    extra = opened_object(run.get("extra"))
+    metadata = dict(opened_object(extra.get("metadata")))
     for key in ("tags", "session_name"):
         if run.get(key):
             metadata[key] = run[key]
     if run.get("session_id"):
         metadata["project_id"] = run["session_id"]
-    feedback = mapping(run.get("feedback_stats"))
+    feedback = opened_object(run.get("feedback_stats"))
     return TraceFacts(
         name=run.get("name"),
         session=first_of(metadata, _THREADS),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from apps.engine.reading.clock import any_time_ns
+from apps.engine.reading.clock import any_time_ns, later_ns
 from apps.engine.reading.text_limits import Remarks
 
 _ZONE: Final = re.compile(r"(?:Z|UTC|[+-]\d{2}:?\d{2})\s*\Z", re.IGNORECASE)
@@ -32,4 +32,4 @@ def before_ns(moment: int | None, seconds: Any) -> int | None:
         return None
     if not isinstance(seconds, int | float) or not 0 <= seconds < 10**7:
         return None
-    return moment - round(seconds * 10**9)
+    return later_ns(moment, -round(seconds * 10**9))

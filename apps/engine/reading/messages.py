@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from apps.engine.reading.answers import chat_tool_calls
 from apps.engine.reading.finish_reasons import finish_of
-from apps.engine.reading.json_values import embedded
 from apps.engine.reading.text_limits import IDENTIFIER, NAME, Remarks, clip
 from apps.engine.reading.transcript import Draft, Invoked, ToolResult, Transcript
 from apps.engine.trace import (
@@ -107,21 +107,18 @@ class Conversation:
             finish_raw=clip(finish_raw, IDENTIFIER, remarks),
         )
         number = self.transcript.add(draft)
-        mine = [draft]
-        for call in _tool_calls(message):
-            function = call.get("function")
-            function = function if isinstance(function, dict) else call
-            mine.append(
-                self.transcript.ask(
-                    name=function.get("name"),
-                    call_id=call.get("id"),
-                    arguments=embedded(function.get("arguments")),
-                    by=number,
-                )
+        asked = [
+            self.transcript.ask(
+                name=call.name,
+                call_id=call.call_id,
+                arguments=call.arguments,
+                by=number,
             )
+            for call in chat_tool_calls(message)
+        ]
         author = clip(message.get("name"), NAME, remarks)
         if author:
-            self._authors.setdefault(author, []).extend(mine)
+            self._authors.setdefault(author, []).extend([draft, *asked])
         return draft
 
     def _add_result(self, message: dict[str, Any]) -> Draft:
@@ -148,11 +145,3 @@ class Conversation:
             reasoning=reasoning,
             attributes={key: item for key, item in message.items() if key not in _READ},
         )
-
-
-def _tool_calls(message: dict[str, Any]) -> list[dict[str, Any]]:
-    calls = message.get("tool_calls")
-    if isinstance(calls, list) and calls:
-        return [call for call in calls if isinstance(call, dict)]
-    legacy = message.get("function_call")
-    return [legacy] if isinstance(legacy, dict) else []

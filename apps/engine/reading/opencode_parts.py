@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from apps.engine.reading.clock import any_time_ns
 from apps.engine.reading.finish_reasons import finish_of
-from apps.engine.reading.kinds import kind_of, text_in
+from apps.engine.reading.recorded import kind_of, mapping, text_in
 from apps.engine.reading.text_limits import IDENTIFIER, NAME, clip
-from apps.engine.reading.token_counts import LARGEST, Counts, usage_of, whole_number
+from apps.engine.reading.token_counts import Counts, usage_of, whole_number, with_cache
 from apps.engine.reading.transcript import Draft, Transcript, with_call
 from apps.engine.trace import ModelCall, StepKind, StepStatus, Usage
 
-_SILENT: Final = frozenset({"snapshot", "patch", "file", "agent", "subtask"})
+_SILENT: Final = frozenset({"snapshot", "patch"})
 _ENDINGS: Final = {
     "completed": StepStatus.OK,
     "error": StepStatus.ERROR,
@@ -39,6 +39,8 @@ class Answer:
         for part in parts:
             if isinstance(part, dict):
                 self._take(part)
+            else:
+                self._unread["part that is no object"] += 1
         if not self._finished and (
             self._open is not None or not parts or self._failed()
         ):
@@ -152,15 +154,11 @@ class Answer:
 def _usage(tokens: Any) -> Usage:
     if not isinstance(tokens, dict):
         return usage_of(Counts())
-    cache = tokens.get("cache")
-    cache = cache if isinstance(cache, dict) else {}
-    given = whole_number(tokens.get("input"))
+    cache = mapping(tokens.get("cache"))
     read, written = whole_number(cache.get("read")), whole_number(cache.get("write"))
-    if given is not None:
-        given = min(given + (read or 0) + (written or 0), LARGEST)
     return usage_of(
         Counts(
-            input_total=given,
+            input_total=with_cache(whole_number(tokens.get("input")), read, written),
             input_cached=read,
             input_cache_write=written,
             output_total=whole_number(tokens.get("output")),

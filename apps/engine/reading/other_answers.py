@@ -11,7 +11,7 @@ from typing import Any
 
 from apps.engine.reading.answer_parts import Answer, Asked, joined
 from apps.engine.reading.clock import any_time_ns
-from apps.engine.reading.recorded import either, listed, mapping
+from apps.engine.reading.recorded import either, listed, mapping, plain_text
 from apps.engine.reading.token_counts import Counts, whole_number
 from apps.engine.reading.usage_fields import usage_counts
 
@@ -65,8 +65,8 @@ def _of_gemini(value: dict[str, Any]) -> Answer:
 def gemini_parts(parts: Any) -> Answer:
     """Return an answer with the text, thoughts and calls of the parts of a content."""
     answer = Answer(role="model", asked=[])
-    texts: dict[bool, list[str]] = {True: [], False: []}
-    others: list[Any] = []
+    thoughts: list[str] = []
+    shown: list[Any] = []
     for part in listed(parts):
         held = mapping(part)
         call = mapping(either(held, "function_call", "functionCall"))
@@ -74,12 +74,12 @@ def gemini_parts(parts: Any) -> Answer:
             answer.asked.append(
                 Asked(call.get("name"), call.get("id"), call.get("args"))
             )
-        elif isinstance(held.get("text"), str):
-            texts[held.get("thought") is True].append(held["text"])
+        elif held.get("thought") is True and isinstance(held.get("text"), str):
+            thoughts.append(held["text"])
         elif held:
-            others.append(held)
-    answer.text = "\n".join(texts[False]) or others or None
-    answer.reasoning = "\n".join(texts[True]) or None
+            shown.append(held)
+    answer.text = plain_text(shown) if shown else None
+    answer.reasoning = "\n".join(thoughts) or None
     return answer
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from apps.engine.reading.json_gate import RefusedRecord
+from apps.engine.reading.recorded import first_of
 from apps.engine.reading.rows import cell
 from apps.engine.reading.span_records import (
     SpanRecord,
@@ -205,24 +206,20 @@ def _record(row: Row) -> SpanRecord:
     status = row.get("status")
     status = status if isinstance(status, dict) else {}
     return SpanRecord(
-        trace_id=_either(row, "context.trace_id", "trace_id", "traceId")
-        or _either(context, "trace_id", "traceId"),
-        span_id=_either(row, "context.span_id", "span_id", "spanId")
-        or _either(context, "span_id", "spanId"),
-        parent_id=_either(row, "parent_id", "parentId", "parent_span_id"),
+        trace_id=first_of(row, ("context.trace_id", "trace_id", "traceId"))
+        or first_of(context, ("trace_id", "traceId")),
+        span_id=first_of(row, ("context.span_id", "span_id", "spanId"))
+        or first_of(context, ("span_id", "spanId")),
+        parent_id=first_of(row, ("parent_id", "parentId", "parent_span_id")),
         name=row.get("name"),
-        start=_either(row, "start_time", "startTime", "start_time_unix_nano"),
-        end=_either(row, "end_time", "endTime", "end_time_unix_nano"),
-        status=_either(row, "status_code", "statusCode") or status.get("code"),
-        status_message=_either(row, "status_message", "statusMessage")
+        start=first_of(row, ("start_time", "startTime", "start_time_unix_nano")),
+        end=first_of(row, ("end_time", "endTime", "end_time_unix_nano")),
+        status=first_of(row, ("status_code", "statusCode")) or status.get("code"),
+        status_message=first_of(row, ("status_message", "statusMessage"))
         or status.get("message"),
         attributes=_attributes(row),
         events=row.get("events"),
     )
-
-
-def _either(row: Row, *keys: str) -> Any:
-    return next((row[key] for key in keys if row.get(key) is not None), None)
 
 
 def _attributes(row: Row) -> Row:
@@ -231,7 +228,7 @@ def _attributes(row: Row) -> Row:
     for key, item in row.items():
         if key.startswith(_ATTRIBUTES) and item is not None:
             found[key[len(_ATTRIBUTES) :]] = item
-    kind = _either(row, "span_kind", "spanKind")
+    kind = first_of(row, ("span_kind", "spanKind"))
     if isinstance(kind, str) and kind:
         found["openinference.span.kind"] = kind.upper()
     for key, name in _COUNTS.items():

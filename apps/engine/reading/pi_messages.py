@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from apps.engine.reading.clock import any_time_ns
 from apps.engine.reading.finish_reasons import finish_of
-from apps.engine.reading.kinds import kind_of, text_in
+from apps.engine.reading.recorded import kind_of, plain_text, text_in
 from apps.engine.reading.text_limits import IDENTIFIER, NAME, clip
-from apps.engine.reading.token_counts import LARGEST, Counts, usage_of, whole_number
-from apps.engine.reading.transcript import Draft, ToolResult, Transcript
+from apps.engine.reading.token_counts import Counts, usage_of, whole_number, with_cache
+from apps.engine.reading.transcript import Draft, ToolResult, Transcript, ending_of
 from apps.engine.trace import ModelCall, StepKind, StepStatus, Usage
 
 _ROLES: Final = frozenset({"user", "assistant", "toolResult"})
@@ -35,13 +35,10 @@ def beside_cache(usage: Any, *, read: str, write: str) -> Usage:
     """Return a usage whose input does not count the cache, which is added here."""
     if not isinstance(usage, dict):
         return usage_of(Counts())
-    given = whole_number(usage.get("input"))
     cached, written = (whole_number(usage.get(key)) for key in (read, write))
-    if given is not None:
-        given = min(given + (cached or 0) + (written or 0), LARGEST)
     return usage_of(
         Counts(
-            input_total=given,
+            input_total=with_cache(whole_number(usage.get("input")), cached, written),
             input_cached=cached,
             input_cache_write=written,
             output_total=whole_number(usage.get("output")),
@@ -69,17 +66,15 @@ def add_pi_message(
                 start_ns=time,
                 end_ns=time,
                 native_kind=role,
-                output=plain_of(message["content"]),
+                output=plain_text(message["content"]),
             )
         )
 
 
 def _add_result(made: Transcript, message: dict[str, Any], time: int | None) -> None:
     failed = message.get("isError")
-    status = StepStatus.UNSET
-    if isinstance(failed, bool):
-        status = StepStatus.ERROR if failed else StepStatus.OK
-    text = plain_of(message["content"])
+    status = ending_of(failed)
+    text = plain_text(message["content"])
     made.give(
         ToolResult(
             output=text,
@@ -116,7 +111,7 @@ def _add_answer(
             error_message=message.get("errorMessage"),
             native_id=message.get("responseId"),
             native_kind="assistant",
-            output=plain_of(shown),
+            output=plain_text(shown),
             reasoning="\n\n".join(t for t in thoughts if isinstance(t, str)) or None,
             call=ModelCall(
                 provider=clip(message.get("provider"), NAME, made.remarks),
@@ -136,14 +131,3 @@ def _add_answer(
                 arguments=one.get("arguments"),
                 by=number,
             )
-
-
-def plain_of(content: Any) -> Any:
-    """Return blocks as one text where all are texts, else as they are."""
-    if not isinstance(content, list):
-        return content
-    texts = [one.get("text") for one in content if isinstance(one, dict)]
-    readable = [text for text in texts if isinstance(text, str)]
-    if len(readable) < len(content):
-        return content
-    return "\n".join(readable) or None

@@ -6,7 +6,6 @@ reader of that platform and written into `Facts`. Ids are kept as they are.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -16,16 +15,13 @@ from apps.engine.reading.clock import any_time_ns
 from apps.engine.reading.json_gate import RefusedRecord
 from apps.engine.reading.json_values import embedded
 from apps.engine.reading.json_words import visible
+from apps.engine.reading.recorded import first_of
 from apps.engine.reading.spans import STATUS_ERROR, STATUS_OK, Facts, Span
 from apps.engine.reading.text_limits import IDENTIFIER
 from apps.engine.reading.token_counts import Counts
 
 Row = dict[str, Any]
 
-_UNIQUE: Final = re.compile(
-    r"(?:[a-z]+[_-])?(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
-    re.IGNORECASE,
-)
 _TRIALS: Final = ("trial", "trial_index", "trial_number", "repetition", "epoch")
 _TASKS: Final = ("task", "task_id", "task_name", "test_case_id", "example_id")
 
@@ -47,7 +43,7 @@ class Placed(msgspec.Struct, kw_only=True):
     attributes: dict[str, Any] = {}
 
 
-def span_of(placed: Placed, facts: Facts) -> Span:
+def span_of_row(placed: Placed, facts: Facts) -> Span:
     """Return the span of a row; times of all kinds become nanoseconds."""
     status = {None: 0, False: STATUS_OK, True: STATUS_ERROR}[placed.failed]
     name, message = placed.name, placed.message
@@ -78,26 +74,12 @@ def row_id(value: Any) -> str | None:
     return visible(value[:IDENTIFIER])
 
 
-def is_unique(trace_id: str) -> bool:
-    """Whether an id is random enough to be the same trace wherever it stands."""
-    return _UNIQUE.fullmatch(trace_id) is not None
-
-
 def demanded(row: Any, keys: tuple[str, ...], what: str) -> str:
     """Return the id at one of `keys`; raise `RefusedRecord` where there is none."""
     found = row_id(first_of(row, keys)) if isinstance(row, dict) else None
     if found is None:
         raise RefusedRecord(f"The {what} has no {keys[0]}.", f"$.{keys[0]}")
     return found
-
-
-def first_of(row: Row, keys: tuple[str, ...]) -> Any:
-    """Return the first value at one of `keys` that is neither absent, null nor blank."""
-    for key in keys:
-        value = row.get(key)
-        if value is not None and value != "":
-            return value
-    return None
 
 
 def opened(value: Any) -> Any:
@@ -129,13 +111,13 @@ def _unquoted(value: str) -> Any:
     return visible(inner) if isinstance(inner, str) else value
 
 
-def mapping(value: Any) -> dict[str, Any]:
+def opened_object(value: Any) -> dict[str, Any]:
     """Return an object, opened where it is a text of JSON; anything else is empty."""
     inner = opened(value)
     return inner if isinstance(inner, dict) else {}
 
 
-def items(value: Any) -> list[Any]:
+def opened_list(value: Any) -> list[Any]:
     """Return a list, opened where it is a text of JSON; anything else is empty."""
     inner = opened(value)
     return inner if isinstance(inner, list) else []
@@ -178,3 +160,13 @@ def kept(row: Row, read: frozenset[str]) -> dict[str, Any] | None:
         if key not in read and item is not None and item not in ("", [], {})
     }
     return left or None
+
+
+def trace_wide(metadata: Row, session: Any) -> Row:
+    """Return what a row says of its whole trace, under the names of attributes."""
+    told = {
+        "session.id": session,
+        "metadata.task": task_in(metadata),
+        "metadata.trial": trial_in(metadata),
+    }
+    return {key: value for key, value in told.items() if value is not None}

@@ -22,7 +22,7 @@ from apps.engine.reading.answer_streams import (
     message_of,
 )
 from apps.engine.reading.answers import answer_of, is_chat_completion
-from apps.engine.reading.clock import any_time_ns
+from apps.engine.reading.clock import any_time_ns, later_ns
 from apps.engine.reading.json_values import embedded
 from apps.engine.reading.other_answers import other_answer
 from apps.engine.reading.recorded import mapping, word
@@ -200,7 +200,8 @@ def times_of(record: Fields) -> tuple[int | None, int | None]:
         for key, factor in _TOOK:
             took = record.get(key)
             if isinstance(took, int | float) and not isinstance(took, bool):
-                return start, start + round(min(max(took, 0), 10**9) * factor)
+                took = round(min(max(took, 0), 10**9) * factor)
+                return start, later_ns(start, took)
     return start, end
 
 

@@ -9,13 +9,14 @@ Rules of quoting: https://www.rfc-editor.org/rfc/rfc4180
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
 import msgspec
 
 from apps.engine.format import Item, Note, Progress, Rejected, Source
-from apps.engine.reading.json_gate import Make, Record, RefusedRecord
+from apps.engine.reading.json_gate import Make, Record, make_each, read_each
 from apps.engine.reading.json_values import embedded
 from apps.engine.reading.json_words import excerpt, visible
 from apps.engine.reading.python_repr import NotALiteral, literal
@@ -138,16 +139,15 @@ def read_rows(source: Source, make: Make) -> Iterator[Item]:
     once: the stream is read to its end.
     """
     yield from source.notes
-    for item in _rows(source):
-        if not isinstance(item, Record):
-            yield item
-            continue
-        try:
-            yield from make(item)
-        except RefusedRecord as refusal:
-            place = f"{item.place}, {refusal.path}" if refusal.path else item.place
-            yield Rejected(place, refusal.reason, excerpt(_shown(item.value)))
+    yield from make_each(_rows(source), make, _shown)
     yield from source.remarks()
+
+
+def read_table_or_json(source: Source, make: Make) -> Iterator[Item]:
+    """Yield what `make` makes of each row of a table, or of each JSON record."""
+    if header_of(source) is not None:
+        return read_rows(source, make)
+    return read_each(source, make, unroll=True)
 
 
 def _shown(value: dict[str, str]) -> str:
@@ -184,7 +184,8 @@ class _Table:
     def doubled(self) -> Iterator[Note]:
         """Yield a note when two columns have one name."""
         names = [name for name in self._columns if name]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        counts = Counter(names)
+        twice = sorted(name for name in counts if counts[name] > 1)
         if twice:
             yield Note(
                 code="doubled_columns",

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from apps.engine.reading.text_limits import Remarks
 from apps.engine.reading.token_counts import Counts, whole_number
+from apps.engine.reading.transcript import Draft
+from apps.engine.trace import ModelCall, Step
 
 _PARTS: Final = (
     ("total_prompt_tokens", "input"),
     ("total_completion_tokens", "output"),
 )
+
+
+def remark_total(
+    remarks: Remarks, whole: str, what: str, *, told: int | None, found: int
+) -> None:
+    """Remark on a total that is not the sum of the calls; `None` was not recorded.
+
+    `whole` is what records the total ("crew"), `what` is what it counts.
+    """
+    if told is not None and told != found:
+        remarks.add(
+            f"The {whole} records {told:,} {what} in all; its calls sum up to {found:,}."
+        )
+
+
+def known_outputs(steps: Iterable[Step | Draft]) -> list[int | None]:
+    """Return the output tokens of each model call, `None` where not recorded."""
+    calls = [step.call for step in steps]
+    return [call.usage.output_total for call in calls if isinstance(call, ModelCall)]
 
 
 class Sums:
@@ -49,6 +71,6 @@ class Sums:
                 continue
             lacking = f" ({self._missing} calls have none)" if self._missing else ""
             remarks.add(
-                f"The run records {told} {part} tokens in all; its calls sum up to "
-                f"{self._all[part]}{lacking}."
+                f"The run records {told:,} {part} tokens in all; its calls sum up to "
+                f"{self._all[part]:,}{lacking}."
             )

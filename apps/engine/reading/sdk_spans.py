@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from apps.engine.reading.recorded import mapping
 from apps.engine.reading.span_records import SpanRecord
 
 Raw = dict[str, Any]
@@ -35,11 +36,11 @@ def record_of(raw: Raw) -> SpanRecord:
 
 
 def _of_python(raw: Raw) -> SpanRecord:
-    context, parent = _object(raw.get("context")), _object(raw.get("parent"))
+    context, parent = mapping(raw.get("context")), mapping(raw.get("parent"))
     status = raw.get("status")
-    words = _object(status)
-    resource = _object(raw.get("resource"))
-    scope = _object(raw.get("instrumentation_scope") or raw.get("scope"))
+    words = mapping(status)
+    resource = mapping(raw.get("resource"))
+    scope = mapping(raw.get("instrumentation_scope") or raw.get("scope"))
     parent_id = raw.get("parent_id")
     return SpanRecord(
         trace_id=context.get("trace_id"),
@@ -58,9 +59,9 @@ def _of_python(raw: Raw) -> SpanRecord:
 
 
 def _of_go(raw: Raw) -> SpanRecord:
-    context, parent = _object(raw.get("SpanContext")), _object(raw.get("Parent"))
-    status = _object(raw.get("Status"))
-    scope = _object(
+    context, parent = mapping(raw.get("SpanContext")), mapping(raw.get("Parent"))
+    status = mapping(raw.get("Status"))
+    scope = mapping(
         raw.get("InstrumentationScope") or raw.get("InstrumentationLibrary")
     )
     events = raw.get("Events")
@@ -90,11 +91,7 @@ def _of_go(raw: Raw) -> SpanRecord:
 
 def _go_pairs(pairs: Any) -> Raw:
     return {
-        str(pair["Key"]): _object(pair.get("Value")).get("Value")
+        str(pair["Key"]): mapping(pair.get("Value")).get("Value")
         for pair in (pairs if isinstance(pairs, list) else ())
         if isinstance(pair, dict) and "Key" in pair
     }
-
-
-def _object(value: Any) -> Raw:
-    return value if isinstance(value, dict) else {}

@@ -14,6 +14,7 @@ import msgspec
 from apps.engine.reading.clock import any_time_ns
 from apps.engine.reading.json_gate import RefusedRecord
 from apps.engine.reading.otlp_values import pairs_of
+from apps.engine.reading.recorded import first_of, word
 from apps.engine.reading.rows import cell
 from apps.engine.reading.spans import (
     STATUS_ERROR,
@@ -58,16 +59,16 @@ def span_of(record: SpanRecord) -> Span:
         trace_id=trace_id,
         span_id=span_id,
         parent_id=id_of(record.parent_id, _SPAN_DIGITS),
-        name=_text(record.name),
+        name=word(record.name),
         start_ns=any_time_ns(record.start),
         end_ns=any_time_ns(record.end),
         unit=None,
         status=status_of(record.status),
-        status_message=_text(record.status_message),
+        status_message=word(record.status_message),
         attributes=opened(record.attributes),
         events=events_of(record.events),
         resource=opened(record.resource),
-        scope=_text(record.scope),
+        scope=word(record.scope),
     )
 
 
@@ -93,10 +94,6 @@ def status_of(value: Any) -> int:
     return _STATUS.get(word, 0)
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def opened(value: Any) -> dict[str, Any]:
     """Return an object that is written as object, list of pairs, JSON or literal."""
     value = cell(value)
@@ -112,8 +109,10 @@ def events_of(value: Any) -> list[Event]:
         return []
     return [
         Event(
-            name=_text(event.get("name")),
-            time_ns=any_time_ns(_first(event, "timestamp", "time_unix_nano", "time")),
+            name=word(event.get("name")),
+            time_ns=any_time_ns(
+                first_of(event, ("timestamp", "time_unix_nano", "time"))
+            ),
             attributes=_event_attributes(event),
         )
         for event in found
@@ -127,10 +126,6 @@ def _event_attributes(event: dict[str, Any]) -> dict[str, Any]:
     if not attributes and isinstance(message, str) and message:
         return {"exception.message": message}
     return attributes
-
-
-def _first(record: dict[str, Any], *keys: str) -> Any:
-    return next((record[key] for key in keys if record.get(key) is not None), None)
 
 
 def flat(attributes: dict[str, Any]) -> dict[str, Any]:

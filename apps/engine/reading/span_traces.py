@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from apps.engine.reading import genai
+from apps.engine.reading.answer_facts import finish_in
 from apps.engine.reading.finish_reasons import finish_of
-from apps.engine.reading.genai_bodies import body_of, finish_in, requested_ids
+from apps.engine.reading.genai_bodies import body_of, requested_ids
+from apps.engine.reading.ground_truth import parted
 from apps.engine.reading.span_agents import Owners
 from apps.engine.reading.span_tree import SpanTree
 from apps.engine.reading.spans import (
@@ -30,6 +32,7 @@ from apps.engine.reading.text_limits import (
     clip,
 )
 from apps.engine.reading.token_counts import usage_of
+from apps.engine.reading.unique_ids import unique_id
 from apps.engine.trace import (
     Body,
     ModelCall,
@@ -96,13 +99,14 @@ class _Builder:
         ends = [span.end_ns for span in tree.spans if span.end_ns is not None]
         root = tree.spans[tree.main_root()]
         resource = {"resource": root.resource} if root.resource else {}
+        metadata, ground_truth = parted(facts.metadata)
         return Trace(
             name=clip(facts.name, NAME, remarks)
             or clip(root.name, NAME, remarks)
             or f"trace {self._trace_id}",
             steps=steps,
             invocations=self._owners.invocations(statuses),
-            native_id=self._trace_id if facts.is_id_unique else None,
+            native_id=unique_id(self._trace_id) if facts.is_id_unique else None,
             session=self._told(facts.session, genai.session_of, IDENTIFIER),
             start_ns=min(starts, default=None),
             end_ns=max(ends, default=None),
@@ -110,8 +114,8 @@ class _Builder:
             outcome=facts.outcome or self._outcome(),
             task=self._told(facts.task, genai.task_of, LABEL),
             trial=self._first(genai.trial_of) if facts.trial is None else facts.trial,
-            metadata=resource | facts.metadata,
-            labels=self._labels() | facts.labels,
+            metadata=resource | metadata,
+            labels=self._labels() | ground_truth | facts.labels,
             notes=remarks.sentences(),
         )
 
@@ -217,7 +221,9 @@ class _Builder:
             )
         facts = genai.call_facts(span)
         body = self._bodies[at]
-        told = finish_in(body.output) if facts.finish is None and body else facts.finish
+        told = facts.finish
+        if told is None and body is not None:
+            told = finish_in(body.output)
         finish, finish_raw = finish_of(told)
         ids = facts.requested_ids or (requested_ids(body.output) if body else ())
         asked = tuple(one[:IDENTIFIER] for one in ids)

@@ -244,6 +244,6 @@ def double_of(value: Any) -> float | None:
     """Return a double attribute; NaN, Infinity and what is no number give `None`."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None

@@ -13,14 +13,19 @@ from apps.engine.reading.json_gate import RefusedRecord
 from apps.engine.reading.local_times import before_ns, told_ns
 from apps.engine.reading.text_limits import IDENTIFIER, NAME, Remarks, clip
 from apps.engine.reading.token_counts import Counts, usage_of
-from apps.engine.reading.transcript import Draft, Invoked, ToolResult, Transcript
+from apps.engine.reading.transcript import (
+    Draft,
+    Invoked,
+    ToolResult,
+    Transcript,
+    ending_of,
+)
 from apps.engine.reading.usage_fields import usage_counts
 from apps.engine.trace import (
     AgentInvocation,
     ModelCall,
     Step,
     StepKind,
-    StepStatus,
     Via,
 )
 
@@ -163,16 +168,13 @@ class Talk:
 
     def _add_result(self, message: dict[str, Any]) -> None:
         failed = message.get("error")
-        status = {True: StepStatus.ERROR, False: StepStatus.OK}
         requestor = message.get("requestor")
         owner = self._owners["user" if requestor == "user" else "assistant"]
         self._made.give(
             ToolResult(
                 output=message.get("content"),
                 call_id=message.get("id"),
-                status=(
-                    status[failed] if isinstance(failed, bool) else StepStatus.UNSET
-                ),
+                status=ending_of(failed),
                 error_message=message.get("content") if failed is True else None,
                 end_ns=self.time(message.get("timestamp")),
                 invocation=owner,

@@ -59,6 +59,16 @@ def _number_in(text: str) -> int | float | None:
         return None
 
 
+def with_cache(given: int | None, *beside: int | None) -> int | None:
+    """Return the whole input where a vendor counts what the cache holds beside it.
+
+    `None` stays `None`: without the rest of the input the cache alone is no input.
+    """
+    if given is None:
+        return None
+    return min(given + sum(count or 0 for count in beside), LARGEST)
+
+
 def usage_of(counts: Counts, marked: UsageState | None = None) -> Usage:
     """Return the `Usage` of these counts, with the state that they deserve.
 

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import msgspec
 
+from apps.engine.reading.recorded import body_with
 from apps.engine.reading.text_limits import IDENTIFIER, MESSAGE, NAME, Remarks, clip
 from apps.engine.trace import (
     AgentInvocation,
-    Body,
     ModelCall,
     OrderSource,
     Step,
@@ -101,6 +101,7 @@ class Transcript:
         self.invocations: list[Invoked] = [Invoked()]
         self._by_call_id: dict[str, int] = {}
         self._answered: set[int] = set()
+        self._speakers: dict[str, int] = {}
         self._waiting: deque[int] = deque()
 
     def add(self, draft: Draft) -> int:
@@ -112,6 +113,19 @@ class Transcript:
             if draft.call.call_id:
                 self._by_call_id[draft.call.call_id] = number
         return number
+
+    def speaker(self, name: Any, *, key: str | None = None) -> int:
+        """Return the invocation of a named speaker, which lasts for the whole run.
+
+        It is made at the first call, under the root; `key` stands for the name where
+        one speaker is spelled in several ways.
+        """
+        own = str(name) if key is None else key
+        if own not in self._speakers:
+            self._speakers[own] = self.invoke(
+                Invoked(agent=name, parent=0, via=Via.MANAGED)
+            )
+        return self._speakers[own]
 
     def invoke(self, invoked: Invoked) -> int:
         """Add an agent invocation and return its number."""
@@ -242,7 +256,12 @@ class Transcript:
             native_id=clip(draft.native_id, IDENTIFIER, remarks),
             native_kind=clip(draft.native_kind, IDENTIFIER, remarks),
             call=_renumbered(draft.call, new, asked),
-            body=_body(draft),
+            body=body_with(
+                input=draft.input,
+                output=draft.output,
+                reasoning=draft.reasoning,
+                attributes=draft.attributes,
+            ),
         )
 
     def _invocations(self) -> tuple[AgentInvocation, ...]:
@@ -260,6 +279,13 @@ class Transcript:
             )
             for number, one in enumerate(self.invocations)
         )
+
+
+def ending_of(is_error: Any) -> StepStatus:
+    """Return how a tool ended by a flag; unset where the flag is neither true nor false."""
+    if not isinstance(is_error, bool):
+        return StepStatus.UNSET
+    return StepStatus.ERROR if is_error else StepStatus.OK
 
 
 def with_call(draft: Draft, **facts: Any) -> None:
@@ -285,16 +311,3 @@ def _renumbered(
             tool_call_ids=call.tool_call_ids or tuple(asked),
         )
     return None
-
-
-def _body(draft: Draft) -> Body | None:
-    attributes = draft.attributes or None
-    parts = (draft.input, draft.output, draft.reasoning, attributes)
-    if all(part is None for part in parts):
-        return None
-    return Body(
-        input=draft.input,
-        output=draft.output,
-        reasoning=draft.reasoning,
-        attributes=attributes,
-    )

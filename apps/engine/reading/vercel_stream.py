@@ -7,6 +7,7 @@ Source: https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Final
 
 from apps.engine.reading.recorded import mapping, word
@@ -26,6 +27,17 @@ _GROWS: Final = {
     "reasoning": "reasoning",
 }  # fmt: skip
 
+# What only announces, ends or adorns the parts that are read.
+_ASIDE: Final = frozenset(
+    {
+        "start", "finish", "abort", "message-metadata", "message-start", "raw",
+        "text-start", "text-end", "reasoning-start", "reasoning-end",
+        "reasoning-signature", "redacted-reasoning", "tool-input-start",
+        "tool-input-delta", "tool-input-end", "tool-call-streaming-start",
+        "tool-call-delta", "source", "source-url", "source-document",
+    }
+)  # fmt: skip
+
 
 def begins_stream(values: list[Any]) -> bool:
     """Whether one of the first values of a file begins a step of a stream."""
@@ -33,10 +45,14 @@ def begins_stream(values: list[Any]) -> bool:
 
 
 class StreamedSteps:
-    """Collects the parts of streams; `runs` holds the steps of each run."""
+    """Collects the parts of streams; `runs` holds the steps of each run.
+
+    `unread` counts parts of kinds that are not known, or that no step holds.
+    """
 
     def __init__(self) -> None:
         self.runs: list[list[Step]] = []
+        self.unread: Counter[str] = Counter()
         self._step: Step | None = None
 
     def take(self, part: Any) -> bool:
@@ -61,6 +77,7 @@ class StreamedSteps:
         # The result of a tool may come after the end of the step that asked for it.
         step = self._step or (self.runs[-1][-1] if self.runs[-1] else None)
         if step is None:
+            self.unread[kind] += kind not in _ASIDE
             return
         if kind == "error":
             step["error"] = part.get("error") or part.get("errorText")
@@ -69,6 +86,8 @@ class StreamedSteps:
         elif kind in _GROWS:
             said = part.get("text") or part.get("textDelta") or part.get("delta")
             _say(step["content"], _GROWS[kind], said)
+        elif kind not in _ASIDE and not kind.startswith("data-"):
+            self.unread[kind] += 1
 
 
 def _say(content: list[Any], kind: str, said: Any) -> None:

@@ -45,7 +45,7 @@ def place_trace(request: HttpRequest, place: Place, trace_id: int) -> HttpRespon
     if not form.is_valid():
         return refusal(request, status=400, sentence=first_error(form))
     try:
-        before = trials.place_trace(
+        before, since = trials.place_trace(
             trace=found,
             task=form.cleaned_data["task"],
             trial=form.cleaned_data["trial"],
@@ -54,7 +54,7 @@ def place_trace(request: HttpRequest, place: Place, trace_id: int) -> HttpRespon
         return refusal(request, status=400, sentence=str(error))
     undo = dict(request.session.get(UNDO_PLACE, {}))
     undo.pop(str(found.pk), None)
-    undo[str(found.pk)] = [before.task, before.trial, before.is_set]
+    undo[str(found.pk)] = [[one.task, one.trial, one.is_set] for one in (before, since)]
     request.session[UNDO_PLACE] = dict(list(undo.items())[-_MOST_UNDONE:])
     messages.success(request, _placed_in_words(form.cleaned_data["task"]))
     return redirect("trace", place.project.slug, trace_id)
@@ -72,10 +72,11 @@ def undo_place(request: HttpRequest, place: Place, trace_id: int) -> HttpRespons
             request, status=409, sentence="There is nothing to undo on this trace."
         )
     request.session[UNDO_PLACE] = undo
-    task, trial, is_set = held
-    trials.put_back(
-        trace=found, placed=trials.Placed(task=task, trial=trial, is_set=is_set)
-    )
+    before, since = (trials.Placed(*one) for one in held)
+    try:
+        trials.put_back(trace=found, placed=before, since=since)
+    except trials.WrongPlace as error:
+        return refusal(request, status=409, sentence=str(error))
     messages.success(request, "Put back to where it stood.")
     return redirect("trace", place.project.slug, trace_id)
 

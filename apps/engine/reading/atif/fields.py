@@ -6,31 +6,23 @@ from typing import Any, Final
 
 import msgspec
 
+from apps.engine.reading.recorded import listed, mapping
 from apps.engine.reading.token_counts import Counts, whole_number
+from apps.engine.reading.transcript import ending_of
 from apps.engine.reading.usage_fields import usage_counts
 from apps.engine.trace import StepStatus
 
 _IDS_OF_CALLS: Final = ("api_call_id", "requestId", "response_id", "message_id")
 
 
-def fields_in(value: Any) -> dict[str, Any]:
-    """Return an object as it is, and an empty one for everything else."""
-    return value if isinstance(value, dict) else {}
-
-
-def items_in(value: Any) -> list[Any]:
-    """Return a list as it is, and an empty one for everything else."""
-    return value if isinstance(value, list) else []
-
-
 def is_sidechain(step: dict[str, Any]) -> bool:
     """Whether a step is marked as a side chain, the way of a sub-agent."""
-    return fields_in(step.get("extra")).get("is_sidechain") is True
+    return mapping(step.get("extra")).get("is_sidechain") is True
 
 
 def id_of_call(step: dict[str, Any]) -> str | None:
     """Return the id of the model call that a step names, under whichever name."""
-    extra = fields_in(step.get("extra"))
+    extra = mapping(step.get("extra"))
     told = (extra.get(key) for key in _IDS_OF_CALLS)
     return next((one for one in told if isinstance(one, str) and one), None)
 
@@ -90,7 +82,7 @@ def _differ(last: OpenCall, step: dict[str, Any]) -> bool:
 
 def only_says_what_ran(step: dict[str, Any]) -> bool:
     """Whether the words of a step are those that a converter writes for a tool call."""
-    calls = items_in(step.get("tool_calls"))
+    calls = listed(step.get("tool_calls"))
     if len(calls) != 1 or not isinstance(calls[0], dict):
         return False
     name, own_id = calls[0].get("function_name"), calls[0].get("tool_call_id")
@@ -99,21 +91,19 @@ def only_says_what_ran(step: dict[str, Any]) -> bool:
 
 def tool_status(result: dict[str, Any], extra: dict[str, Any]) -> StepStatus:
     """Return whether a tool failed, where the result or its step records it."""
-    of_result = fields_in(result.get("extra"))
+    of_result = mapping(result.get("extra"))
     told = [of_result.get("is_error"), of_result.get("tool_result_is_error"),
             extra.get("tool_result_is_error")]  # fmt: skip
     known = [one for one in told if isinstance(one, bool)]
     if extra.get("status") in ("failed", "error"):
         known.append(True)
-    if not known:
-        return StepStatus.UNSET
-    return StepStatus.ERROR if known[0] else StepStatus.OK
+    return ending_of(known[0] if known else None)
 
 
 def counts_in(metrics: Any) -> Counts:
     """Return the counts of a step. ATIF counts cached input inside `prompt_tokens`."""
-    metrics = fields_in(metrics)
-    counts = usage_counts(fields_in(metrics.get("extra")), "metrics.extra")
+    metrics = mapping(metrics)
+    counts = usage_counts(mapping(metrics.get("extra")), "metrics.extra")
     counts.input_total = whole_number(metrics.get("prompt_tokens"))
     counts.output_total = whole_number(metrics.get("completion_tokens"))
     cached = whole_number(metrics.get("cached_tokens"))

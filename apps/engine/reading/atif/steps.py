@@ -14,16 +14,15 @@ from apps.engine.reading.atif.fields import (
     OpenCall,
     continues,
     counts_in,
-    fields_in,
     id_of_call,
     is_sidechain,
-    items_in,
     only_says_what_ran,
     tool_status,
 )
 from apps.engine.reading.finish_reasons import finish_of
 from apps.engine.reading.json_gate import RefusedRecord
 from apps.engine.reading.local_times import told_ns
+from apps.engine.reading.recorded import listed, mapping
 from apps.engine.reading.run_totals import Sums
 from apps.engine.reading.text_limits import IDENTIFIER, NAME, Remarks, clip
 from apps.engine.reading.token_counts import usage_of, whole_number
@@ -104,7 +103,7 @@ class TrajectorySteps:
         wanted = reference.get(key)
         inside = [
             one
-            for one in items_in(trajectory.get("subagent_trajectories"))
+            for one in listed(trajectory.get("subagent_trajectories"))
             if isinstance(one, dict) and id(one) not in self._seen
         ]
         matching = (one for one in inside if wanted and one.get(key) == wanted)
@@ -160,7 +159,7 @@ class _Lines:
         )
         # A line that a stream announced has zeros and, unlike the others, no reason.
         self._has_reasons = any(
-            isinstance(step, dict) and fields_in(step.get("extra")).get("stop_reason")
+            isinstance(step, dict) and mapping(step.get("extra")).get("stop_reason")
             for step in trajectory["steps"]
         )
         self._resets = begins_anew
@@ -236,7 +235,7 @@ class _Lines:
         )
 
     def _add_call(self, step: dict[str, Any], owner: int) -> int:
-        extra = fields_in(step.get("extra"))
+        extra = mapping(step.get("extra"))
         counts = counts_in(step.get("metrics"))
         several = (whole_number(step.get("llm_call_count")) or 1) > 1
         if several:
@@ -280,21 +279,21 @@ class _Lines:
                 )
                 draft.invocation = owner
                 draft.start_ns = told_ns(step.get("timestamp"), self._remarks)
-                draft.attributes = fields_in(call.get("extra"))
+                draft.attributes = mapping(call.get("extra"))
                 asked.append(draft)
         return asked
 
     def _give_results(
         self, step: dict[str, Any], calls: list[Draft], owner: int
     ) -> None:
-        results = fields_in(step.get("observation")).get("results")
-        results = [one for one in items_in(results) if isinstance(one, dict)]
+        results = mapping(step.get("observation")).get("results")
+        results = [one for one in listed(results) if isinstance(one, dict)]
         unnamed = [one for one in results if one.get("source_call_id") is None]
         targets = self._targets(unnamed, calls)
         for result in results:
             target = targets.get(id(result))
             above = self._give(result, target, step, owner)
-            for reference in items_in(result.get("subagent_trajectory_ref")):
+            for reference in listed(result.get("subagent_trajectory_ref")):
                 if isinstance(reference, dict):
                     self._whole.delegate(reference, self._trajectory, above)
                     # The system asks sub-agents only to sum up a context that is full.
@@ -319,11 +318,13 @@ class _Lines:
         step: dict[str, Any],
         owner: int,
     ) -> Draft | None:
-        failed = tool_status(result, fields_in(step.get("extra")))
+        failed = tool_status(result, mapping(step.get("extra")))
         content = result.get("content")
         if target is not None:
             target.output = content
             target.status = failed
+            if failed is StepStatus.ERROR:
+                target.error_message = content
             return target
         if result.get("source_call_id") is None:
             self._made.add(
@@ -353,7 +354,7 @@ class _Lines:
         if not is_sidechain(step):
             self._sidechain = None
             return self._owner
-        extra = fields_in(step.get("extra"))
+        extra = mapping(step.get("extra"))
         key = extra.get("agent_id") or extra.get("agentId")
         if self._sidechain is None or self._sidechain[0] != key:
             number = self._made.invoke(

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from apps.engine.reading.kinds import kind_of
+from apps.engine.reading.recorded import kind_of
 from apps.engine.reading.token_counts import whole_number
 from apps.engine.trace import StepKind
 

@@ -80,12 +80,16 @@ def items_of_group(folder: Folder, names: tuple[str, ...]) -> Iterator[Item]:
 
 def _take_file(folder: Folder, name: str, lines: SessionLines) -> Iterator[Item]:
     file = PurePosixPath(name).name
+    agent_id = _agent_in(file)
     for item in records(folder.source(name), unroll=True):
         if not isinstance(item, Record):
             yield _placed(item, file)
             continue
         try:
             line = as_line(item.value)
+            if agent_id and not line.get("agentId"):
+                # Older files say only in their name whose lines they hold.
+                line = {**line, "agentId": agent_id, "isSidechain": True}
             own = line.get("sessionId")
             if lines.session is None and isinstance(own, str):
                 lines.session = own
@@ -93,6 +97,12 @@ def _take_file(folder: Folder, name: str, lines: SessionLines) -> Iterator[Item]
         except RefusedRecord as refusal:
             place = f"{file}, {item.place}, {refusal.path}"
             yield Rejected(place, refusal.reason, excerpt(str(item.value)[:300]))
+
+
+def _agent_in(file: str) -> str:
+    """Return the id of the subagent that a file is named after, else ""."""
+    stem = file.removesuffix(".jsonl")
+    return stem.removeprefix("agent-") if stem.startswith("agent-") else ""
 
 
 def _placed(item: Item, file: str) -> Item:
@@ -105,7 +115,7 @@ def _take_meta(folder: Folder, name: str, lines: SessionLines) -> None:
     """Name the agent of a subagent's file by the type that its meta file says."""
     values = first_values(folder.source(name))
     meta: Any = values[0] if values else None
-    agent_id = PurePosixPath(name).name.removeprefix("agent-").removesuffix(_META)
+    agent_id = _agent_in(PurePosixPath(name).name.removesuffix(_META))
     one = lines.subagents.setdefault(f"agent {agent_id}", Subagent(agent_id=agent_id))
     if isinstance(meta, dict):
         one.agent = one.agent or meta.get("agentType")

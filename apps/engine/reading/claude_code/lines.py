@@ -1,7 +1,7 @@
 """The lines of Claude Code and of tools that write like it, collected for one session.
 
 A line is a user, assistant or system record, a side record, or the result of a run.
-This module only collects and groups what stands there; `claude_session` makes the
+This module only collects and groups what stands there; `session` makes the
 trace. It does not claim that a model call was billed, only that it was written down.
 """
 
@@ -22,7 +22,7 @@ from apps.engine.reading.claude_code.events import (
 )
 from apps.engine.reading.clock import any_time_ns
 from apps.engine.reading.json_gate import RefusedRecord
-from apps.engine.reading.kinds import kind_of, text_in
+from apps.engine.reading.recorded import kind_of, text_in
 from apps.engine.reading.token_counts import whole_number
 from apps.engine.trace import StepKind
 
@@ -240,6 +240,7 @@ class SessionLines:
     ) -> None:
         call_id, output = block.get("tool_use_id"), block.get("content")
         if scope != MAIN and self._is_told_again(call_id, output):
+            self.counts["repeated"] += 1
             return
         agent_id = facts.get("agentId")
         started = self.subagents.get(f"agent {agent_id}")

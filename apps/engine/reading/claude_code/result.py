@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from apps.engine.reading.claude_code.lines import SessionLines
-from apps.engine.reading.kinds import text_in
+from apps.engine.reading.recorded import listed, text_in
 from apps.engine.reading.token_counts import usage_of, whole_number
 from apps.engine.reading.transcript import Draft, Transcript
 from apps.engine.reading.usage_fields import usage_counts
@@ -33,7 +33,7 @@ def add_result(lines: SessionLines, made: Transcript) -> dict[str, Any]:
         return metadata
     last = lines.results[-1]
     metadata["result"] = {key: last[key] for key in _KEPT if last.get(key) is not None}
-    denied = sum(len(_list(one.get("permission_denials"))) for one in lines.results)
+    denied = sum(len(listed(one.get("permission_denials"))) for one in lines.results)
     if denied:
         made.remarks.add("Tool calls that the permission rules denied: {n}.", denied)
     for result in lines.results:
@@ -44,10 +44,6 @@ def add_result(lines: SessionLines, made: Transcript) -> dict[str, Any]:
     else:
         _compare_totals(lines.results, made)
     return metadata
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _add_end(result: dict[str, Any], made: Transcript) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from apps.engine.reading.json_gate import RefusedRecord
-from apps.engine.reading.kinds import kind_of
+from apps.engine.reading.recorded import kind_of
 
 _CLASSES: Final = {
     "AssistantMessage": "assistant",

@@ -21,10 +21,16 @@ from apps.engine.reading.claude_code.events import (
 from apps.engine.reading.claude_code.lines import MAIN, SYNTHETIC, SessionLines
 from apps.engine.reading.claude_code.result import add_result
 from apps.engine.reading.finish_reasons import finish_of
-from apps.engine.reading.kinds import kind_of
+from apps.engine.reading.recorded import kind_of, plain_text, remark_unread, time_range
 from apps.engine.reading.text_limits import IDENTIFIER, NAME, Remarks, clip
 from apps.engine.reading.token_counts import usage_of
-from apps.engine.reading.transcript import Draft, Invoked, ToolResult, Transcript
+from apps.engine.reading.transcript import (
+    Draft,
+    Invoked,
+    ToolResult,
+    Transcript,
+    ending_of,
+)
 from apps.engine.reading.usage_fields import usage_counts
 from apps.engine.trace import (
     ModelCall,
@@ -107,8 +113,7 @@ class _Session:
                 remarks.add(words, lines.counts[key])
         self._note_unread()
         steps, invocations, _ = self._made.finished()
-        times = [step.start_ns for step in steps if step.start_ns is not None]
-        times += [step.end_ns for step in steps if step.end_ns is not None]
+        start, end = time_range(steps)
         session = clip(lines.session, IDENTIFIER, remarks)
         return Trace(
             name=clip(lines.about.get("slug"), NAME, remarks)
@@ -116,8 +121,8 @@ class _Session:
             steps=steps,
             invocations=invocations,
             session=session,
-            start_ns=min(times, default=None),
-            end_ns=max(times, default=None),
+            start_ns=start,
+            end_ns=end,
             order=OrderSource.FILE,
             metadata=metadata,
             notes=remarks.sentences(),
@@ -261,9 +266,7 @@ class _Session:
         return own_id not in self._answered or self._tools[own_id][1] == block
 
     def _add_result(self, event: Given) -> None:
-        status = StepStatus.UNSET
-        if isinstance(event.is_error, bool):
-            status = StepStatus.ERROR if event.is_error else StepStatus.OK
+        status = ending_of(event.is_error)
         failed = status is StepStatus.ERROR
         self._answered.add(str(event.call_id))
         draft = self._made.give(
@@ -318,12 +321,7 @@ class _Session:
                 draft.parent = parent
 
     def _note_unread(self) -> None:
-        kinds = self._lines.unread
-        if kinds:
-            words = ", ".join(sorted(kind[:40] for kind in kinds)[:20])
-            self._remarks.add(
-                f"Lines of kinds that are not read: {{n}} ({words}).", kinds.total()
-            )
+        remark_unread(self._remarks, "Lines", self._lines.unread)
 
 
 class _Run:
@@ -349,15 +347,4 @@ def _sorted_out(blocks: list[Any]) -> tuple[Any, Any]:
     readable = [text for text in thoughts if isinstance(text, str) and text.strip()]
     hidden = {"thinking", "redacted_thinking", *TOOL_BLOCKS}
     shown = [one for one in blocks if kind_of(one) not in hidden]
-    return _plain(shown), "\n\n".join(readable) or None
-
-
-def _plain(blocks: list[Any]) -> Any:
-    """One text where all blocks are texts, else the blocks."""
-    if not blocks:
-        return None
-    if all(isinstance(one, str) or kind_of(one) == "text" for one in blocks):
-        texts = [one if isinstance(one, str) else one.get("text") for one in blocks]
-        if all(isinstance(text, str) for text in texts):
-            return "\n".join(texts)
-    return blocks
+    return plain_text(shown) if shown else None, "\n\n".join(readable) or None

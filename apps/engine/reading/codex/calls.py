@@ -169,14 +169,3 @@ def _joined(told: list[Any]) -> Any:
     if len(texts) < len(told):
         return told if len(told) > 1 else told[0]
     return "\n".join(texts) if texts else None
-
-
-def texts_of(content: Any) -> Any:
-    """Return content parts as one text where all are texts, else as they are."""
-    if not isinstance(content, list):
-        return content
-    texts = [one.get("text") if isinstance(one, dict) else one for one in content]
-    readable = [text for text in texts if isinstance(text, str)]
-    if len(readable) < len(content):
-        return content
-    return "\n".join(readable) or None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from apps.engine.reading.codex.calls import texts_of
+from apps.engine.reading.recorded import plain_text
 from apps.engine.reading.token_counts import whole_number
 from apps.engine.trace import StepStatus
 
@@ -48,4 +48,4 @@ def content_of(output: Any) -> Any:
         for key in ("output", "content"):
             if key in output:
                 return output[key]
-    return texts_of(output)
+    return plain_text(output)

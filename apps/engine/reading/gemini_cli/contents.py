@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.engine.reading.gemini_cli.messages import parts_as_text, response_in
-from apps.engine.reading.kinds import text_in
+from apps.engine.reading.answers import add_answer
+from apps.engine.reading.gemini_cli.messages import response_in
+from apps.engine.reading.other_answers import gemini_parts
+from apps.engine.reading.recorded import mapping, plain_text, text_in
 from apps.engine.reading.transcript import Draft, ToolResult, Transcript
-from apps.engine.trace import ModelCall, StepKind
+from apps.engine.trace import StepKind
 
 _ROLES: Final = frozenset({"user", "model", "function", "system"})
 _PARTS: Final = frozenset(
@@ -51,38 +53,13 @@ def add_contents(made: Transcript, contents: list[Any]) -> None:
 
 
 def _add(made: Transcript, role: str, parts: list[dict[str, Any]]) -> None:
-    calls = [part["functionCall"] for part in parts if "functionCall" in part]
-    responses = [part for part in parts if "functionResponse" in part]
-    thoughts = [part.get("text") for part in parts if part.get("thought") is True]
-    rest = [
-        part
-        for part in parts
-        if part.get("thought") is not True
-        and part.keys().isdisjoint({"functionCall", "functionResponse"})
-    ]
-    for part in responses:
-        response = part["functionResponse"]
-        own_id = response.get("id") if isinstance(response, dict) else None
-        made.give(ToolResult(output=response_in(part), call_id=own_id))
+    for part in parts:
+        if "functionResponse" in part:
+            own_id = mapping(part["functionResponse"]).get("id")
+            made.give(ToolResult(output=response_in(part), call_id=own_id))
+    rest = [part for part in parts if "functionResponse" not in part]
     if role == "model":
-        number = made.add(
-            Draft(
-                kind=StepKind.MODEL_CALL,
-                native_kind=role,
-                output=parts_as_text(rest) if rest else None,
-                reasoning="\n\n".join(t for t in thoughts if isinstance(t, str))
-                or None,
-                call=ModelCall(),
-            )
-        )
-        for call in calls:
-            if isinstance(call, dict):
-                made.ask(
-                    name=call.get("name"),
-                    call_id=call.get("id"),
-                    arguments=call.get("args"),
-                    by=number,
-                )
+        add_answer(made, gemini_parts(rest))
     elif rest:
         kind = StepKind.SYSTEM if role == "system" else StepKind.USER_MESSAGE
-        made.add(Draft(kind=kind, native_kind=role, output=parts_as_text(rest)))
+        made.add(Draft(kind=kind, native_kind=role, output=plain_text(rest)))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from apps.engine.reading.clock import any_time_ns
+from apps.engine.reading.recorded import plain_text
 from apps.engine.reading.text_limits import NAME, clip
 from apps.engine.reading.token_counts import Counts, usage_of, whole_number
-from apps.engine.reading.transcript import Draft, ToolResult, Transcript
+from apps.engine.reading.transcript import Draft, Transcript
 from apps.engine.trace import ModelCall, StepKind, StepStatus, Usage
 
 _KINDS: Final = {
@@ -39,7 +40,7 @@ def add_message(
         status=StepStatus.ERROR if kind == "error" else StepStatus.UNSET,
         native_id=message.get("id"),
         native_kind=kind,
-        output=parts_as_text(message.get("content")),
+        output=plain_text(message.get("content")),
     )
     if kind == "error" and isinstance(draft.output, str):
         draft.error_type, draft.error_message = "error", draft.output
@@ -94,15 +95,11 @@ def _add_tool(made: Transcript, call: dict[str, Any], by: int) -> None:
     if result is None and ending in {None, StepStatus.UNSET}:
         return
     shown = call.get("resultDisplay")
-    made.give(
-        ToolResult(
-            output=shown if result is None else result,
-            call_id=asked.native_id,
-            status=ending or StepStatus.UNSET,
-            error_message=shown if ending is StepStatus.ERROR else None,
-            end_ns=any_time_ns(call.get("timestamp")),
-        )
-    )
+    # The result stands in the call itself, so it needs no id to be joined by.
+    asked.output = shown if result is None else result
+    asked.status = ending or StepStatus.UNSET
+    asked.error_message = shown if ending is StepStatus.ERROR else None
+    asked.end_ns = any_time_ns(call.get("timestamp"))
 
 
 def _result(result: Any) -> Any:
@@ -125,14 +122,3 @@ def response_in(part: Any) -> Any:
             if key in response:
                 return response[key]
     return response
-
-
-def parts_as_text(content: Any) -> Any:
-    """Return parts as one text where all are texts, else as they are."""
-    if isinstance(content, dict):
-        content = [content]
-    if not isinstance(content, list):
-        return content
-    texts = [one.get("text") if isinstance(one, dict) else one for one in content]
-    readable = [text for text in texts if isinstance(text, str)]
-    return "\n".join(readable) or None if len(readable) == len(content) else content

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from apps.engine.reading.finish_reasons import finish_of
+from apps.engine.reading.recorded import mapping
 from apps.engine.reading.text_limits import IDENTIFIER, NAME, Remarks, clip
-from apps.engine.reading.token_counts import LARGEST, Counts, usage_of, whole_number
+from apps.engine.reading.token_counts import Counts, usage_of, whole_number, with_cache
 from apps.engine.trace import ModelCall
 
 _UNCLEAR: Final = (
@@ -15,15 +16,10 @@ _UNCLEAR: Final = (
 )
 
 
-def fields(value: Any) -> dict[str, Any]:
-    """Return an object as it is, and an empty one for everything else."""
-    return value if isinstance(value, dict) else {}
-
-
 def first_choice(output: Any) -> dict[str, Any]:
     """Return the first choice of a model's output; empty where there is none."""
-    choices = fields(output).get("choices")
-    return fields(choices[0]) if isinstance(choices, list) and choices else {}
+    choices = mapping(output).get("choices")
+    return mapping(choices[0]) if isinstance(choices, list) and choices else {}
 
 
 def counts_of_usage(usage: Any, remarks: Remarks) -> Counts:
@@ -32,18 +28,18 @@ def counts_of_usage(usage: Any, remarks: Remarks) -> Counts:
     Whether `input_tokens` includes the cache depends on the version that wrote it, so
     the total decides: where it is the sum of all four counts, the cache is added.
     """
-    usage = fields(usage)
+    usage = mapping(usage)
     given = whole_number(usage.get("input_tokens"))
     output = whole_number(usage.get("output_tokens"))
     cached = whole_number(usage.get("input_tokens_cache_read"))
     written = whole_number(usage.get("input_tokens_cache_write"))
     total = whole_number(usage.get("total_tokens"))
-    beside = (cached or 0) + (written or 0)
-    if given is not None and beside:
+    whole = with_cache(given, cached, written)
+    if given is not None and whole is not None and whole != given:
         if total is None:
             remarks.add(_UNCLEAR)
-        if total is None or total == given + beside + (output or 0):
-            given = min(given + beside, LARGEST)
+        if total is None or total == whole + (output or 0):
+            given = whole
     return Counts(
         input_total=given,
         input_cached=cached,
@@ -57,12 +53,12 @@ def counts_of_usage(usage: Any, remarks: Remarks) -> Counts:
 
 def call_of_event(event: dict[str, Any], remarks: Remarks) -> ModelCall:
     """Return the model call of a model event; tool calls are joined elsewhere."""
-    output = fields(event.get("output"))
+    output = mapping(event.get("output"))
     choice = first_choice(output)
     finish, finish_raw = finish_of(choice.get("stop_reason"))
     told = clip(event.get("model") or output.get("model"), NAME, remarks)
     provider, slash, model = (told or "").partition("/")
-    response = fields(fields(event.get("call")).get("response"))
+    response = mapping(mapping(event.get("call")).get("response"))
     is_repeat = event.get("cache") == "read"
     return ModelCall(
         provider=provider if slash else None,
@@ -80,7 +76,7 @@ def call_of_event(event: dict[str, Any], remarks: Remarks) -> ModelCall:
 
 
 def _requested(choice: dict[str, Any], remarks: Remarks) -> tuple[str, ...]:
-    calls = fields(choice.get("message")).get("tool_calls")
+    calls = mapping(choice.get("message")).get("tool_calls")
     ids = [
         clip(call.get("id"), IDENTIFIER, remarks)
         for call in (calls if isinstance(calls, list) else [])
@@ -94,7 +90,7 @@ def answer_of(message: dict[str, Any]) -> tuple[Any, Any]:
     content = message.get("content")
     if not isinstance(content, list):
         return content, None
-    kinds = [fields(part).get("type") for part in content]
+    kinds = [mapping(part).get("type") for part in content]
     thoughts = [
         part.get("reasoning") or part.get("summary")
         for part, kind in zip(content, kinds, strict=True)
@@ -104,5 +100,5 @@ def answer_of(message: dict[str, Any]) -> tuple[Any, Any]:
         part for part, kind in zip(content, kinds, strict=True) if kind != "reasoning"
     ]
     if len(said) == 1 and kinds.count("text") == 1:
-        said = fields(said[0]).get("text", said)
+        said = mapping(said[0]).get("text", said)
     return said, [one for one in thoughts if one] or None

@@ -12,12 +12,12 @@ from typing import Any, Final
 from apps.engine.reading.inspect_ai.calls import (
     answer_of,
     call_of_event,
-    fields,
     first_choice,
 )
 from apps.engine.reading.inspect_ai.owners import Owners, Scope
 from apps.engine.reading.inspect_ai.texts import Texts
 from apps.engine.reading.local_times import before_ns, told_ns
+from apps.engine.reading.recorded import mapping
 from apps.engine.reading.text_limits import IDENTIFIER, NAME, Remarks, clip
 from apps.engine.reading.transcript import UNNAMED_TOOL, Draft, Transcript, with_call
 from apps.engine.trace import ModelCall, StepKind, StepStatus, ToolCall
@@ -127,11 +127,11 @@ class SampleEvents:
     def _model(self, event: dict[str, Any]) -> None:
         scope = self._owners.of_event(event)
         owner = self._owners.invocation(scope, calls_model=True)
-        output = fields(event.get("output"))
+        output = mapping(event.get("output"))
         call = call_of_event(event, self._remarks)
         start, end = self._times(event, output.get("time"))
         error = event.get("error") or output.get("error")
-        said, reasoning = answer_of(fields(first_choice(output).get("message")))
+        said, reasoning = answer_of(mapping(first_choice(output).get("message")))
         draft = Draft(
             kind=StepKind.MODEL_CALL,
             invocation=owner,
@@ -195,9 +195,9 @@ class SampleEvents:
                 start_ns=start,
                 end_ns=end,
                 status=_status(event, failed=failed),
-                error_type=fields(error).get("type"),
+                error_type=mapping(error).get("type"),
                 error_message=self._texts.resolved(
-                    error if isinstance(error, str) else fields(error).get("message")
+                    error if isinstance(error, str) else mapping(error).get("message")
                 ),
                 native_id=event.get("uuid"),
                 native_kind="tool",
@@ -244,7 +244,7 @@ class SampleEvents:
         )
 
     def _begin(self, event: dict[str, Any]) -> None:
-        self.add_input(fields(event.get("sample")).get("input"), event)
+        self.add_input(mapping(event.get("sample")).get("input"), event)
 
     def add_input(self, given: Any, event: dict[str, Any]) -> None:
         """Add what the sample asks, a text or a list of messages."""
@@ -278,8 +278,8 @@ class SampleEvents:
                 kind=StepKind.SYSTEM,
                 name="error of the sample",
                 status=StepStatus.ERROR,
-                error_message=fields(error).get("message"),
-                output=fields(error).get("traceback"),
+                error_message=mapping(error).get("message"),
+                output=mapping(error).get("traceback"),
             ),
         )
 

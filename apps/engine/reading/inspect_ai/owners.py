@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from apps.engine.reading.recorded import word
 from apps.engine.reading.transcript import Draft, Invoked, Transcript
 from apps.engine.trace import StepKind, StepStatus, Via
 
@@ -63,7 +64,7 @@ class Owners:
         above = event.get("parent_id")
         parent = self._by_id.get(above) if isinstance(above, str) else self.nested()
         scope = Scope(
-            type=_text(event.get("type")),
+            type=word(event.get("type")),
             name=event.get("name"),
             parent=None,
             id=own_id,
@@ -77,7 +78,7 @@ class Owners:
 
     def end_span(self, event: dict[str, Any], moment: int | None) -> None:
         """Close a span: its invocation and its step end here."""
-        scope = self._by_id.get(_text(event.get("id")))
+        scope = self._by_id.get(word(event.get("id")))
         if scope is not None:
             self._end(scope, moment)
 
@@ -183,7 +184,3 @@ def _put_below(scope: Scope, parent: Scope | None) -> None:
         scope.depth = parent.depth + 1
     else:
         scope.parent = None
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

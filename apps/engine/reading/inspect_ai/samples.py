@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.engine.reading.inspect_ai.calls import fields
 from apps.engine.reading.inspect_ai.events import SampleEvents
 from apps.engine.reading.inspect_ai.scores import Scorers
 from apps.engine.reading.inspect_ai.texts import Texts
 from apps.engine.reading.json_gate import RefusedRecord
 from apps.engine.reading.local_times import told_ns
 from apps.engine.reading.messages import Conversation, is_message
+from apps.engine.reading.recorded import mapping, remark_unread
+from apps.engine.reading.run_totals import remark_total
 from apps.engine.reading.text_limits import LABEL, NAME, Remarks, clip
 from apps.engine.reading.token_counts import whole_number
 from apps.engine.reading.transcript import Transcript
@@ -37,7 +38,7 @@ class Log:
     """What a log says of all its samples: its header, or what it began with."""
 
     def __init__(self, header: dict[str, Any]) -> None:
-        self.evaluation = fields(header.get("eval"))
+        self.evaluation = mapping(header.get("eval"))
         self.status = header.get("status")
         self.scorers = Scorers(header)
 
@@ -76,7 +77,7 @@ def trace_of_sample(sample: Any, log: Log) -> Trace:
     metadata |= {
         name: sample[name] for name in _TOLD_OF_SAMPLE if sample.get(name) is not None
     }
-    dataset = fields(log.evaluation.get("dataset")).get("name")
+    dataset = mapping(log.evaluation.get("dataset")).get("name")
     if dataset is not None:
         metadata["dataset"] = dataset
     if log.status is not None:
@@ -103,7 +104,7 @@ def _built(sample: dict[str, Any], remarks: Remarks) -> _Built:
     texts = Texts(sample, remarks)
     events = sample.get("events")
     if not isinstance(events, list) or not events:
-        events = fields(sample.get("transcript")).get("events")
+        events = mapping(sample.get("transcript")).get("events")
     if not isinstance(events, list) or not events:
         return _from_messages(sample, texts, remarks)
     made = Transcript(remarks)
@@ -111,11 +112,7 @@ def _built(sample: dict[str, Any], remarks: Remarks) -> _Built:
     walk.add_all(events)
     if sample.get("error") and not walk.has_error:
         walk.add_error(sample["error"], {"event": "error"})
-    if walk.unread:
-        kinds = ", ".join(sorted(walk.unread)[:8])
-        remarks.add(
-            f"Events of kinds that make no step: {sum(walk.unread.values())} ({kinds})."
-        )
+    remark_unread(remarks, "Events", walk.unread)
     _compare(sample.get("model_usage"), walk.output_tokens, remarks)
     return made.finished(by_time=True)
 
@@ -136,11 +133,9 @@ def _from_messages(sample: dict[str, Any], texts: Texts, remarks: Remarks) -> _B
 def _compare(usage: Any, output: int, remarks: Remarks) -> None:
     """Remark on totals of the sample that are not the sum of its calls."""
     counts = [
-        whole_number(fields(one).get("output_tokens")) for one in fields(usage).values()
+        whole_number(mapping(one).get("output_tokens"))
+        for one in mapping(usage).values()
     ]
     known = [count for count in counts if count is not None]
-    if known and sum(known) != output:
-        remarks.add(
-            f"The sample records {sum(known)} output tokens in all; its calls sum up "
-            f"to {output}."
-        )
+    if known:
+        remark_total(remarks, "sample", "output tokens", told=sum(known), found=output)

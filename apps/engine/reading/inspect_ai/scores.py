@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from apps.engine.reading.recorded import listed, mapping
 from apps.engine.reading.text_limits import LABEL, Remarks
 from apps.engine.trace import UNKNOWN_OUTCOME, Outcome, OutcomeKind
 
@@ -32,8 +33,8 @@ class Scorers:
     def __init__(self, log: dict[str, Any]) -> None:
         self._order: list[str] = []
         self._accurate: set[str] = set()
-        evaluation, results = _object(log.get("eval")), _object(log.get("results"))
-        for scorer in _list(evaluation.get("scorers")) + _list(results.get("scores")):
+        evaluation, results = mapping(log.get("eval")), mapping(log.get("results"))
+        for scorer in listed(evaluation.get("scorers")) + listed(results.get("scores")):
             name = scorer.get("name") if isinstance(scorer, dict) else None
             if isinstance(name, str):
                 self._order.append(name)
@@ -115,11 +116,3 @@ def _metric_names(metrics: Any) -> set[str]:
         elif isinstance(one, dict):
             waiting.extend(one.values())
     return found
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

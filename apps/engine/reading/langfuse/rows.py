@@ -18,20 +18,21 @@ from apps.engine.reading.platform_rows import (
     Placed,
     Row,
     demanded,
-    first_of,
-    is_unique,
-    items,
     kept,
-    mapping,
     opened,
+    opened_list,
+    opened_object,
     row_id,
-    span_of,
+    span_of_row,
     task_in,
+    trace_wide,
     trial_in,
 )
+from apps.engine.reading.recorded import first_of
 from apps.engine.reading.span_marks import graph_hints
 from apps.engine.reading.spans import Facts, Span, TraceFacts
 from apps.engine.reading.token_counts import whole_number
+from apps.engine.reading.unique_ids import is_unique
 from apps.engine.trace import StepKind
 
 TRACE_ID: Final = ("traceId", "trace_id")
@@ -123,7 +124,7 @@ def is_trace(value: Any) -> bool:
 def facts_of_trace(trace: Row) -> TraceFacts:
     """Return what a trace says of itself outside of its observations."""
     trace_id = demanded(trace, ("id",), "trace")
-    metadata = mapping(trace.get("metadata"))
+    metadata = opened_object(trace.get("metadata"))
     labels, outcome = scores_of(trace)
     own = kept(trace, _TRACE_READ) or {}
     for key in ("input", "output"):
@@ -160,7 +161,7 @@ def bare_trace(trace: Row) -> tuple[Span, TraceFacts]:
         input=facts.metadata.pop("input", None),
         output=facts.metadata.pop("output", None),
     )
-    return span_of(placed, body), facts
+    return span_of_row(placed, body), facts
 
 
 def facts_of_observation(row: Row, trace_id: str) -> TraceFacts:
@@ -179,8 +180,8 @@ def facts_of_observation(row: Row, trace_id: str) -> TraceFacts:
 
 def span_of_observation(row: Row) -> Span:
     """Return the span of an observation; raise `RefusedRecord` without its ids."""
-    metadata = mapping(row.get("metadata"))
-    attributes = mapping(metadata.get("attributes"))
+    metadata = opened_object(row.get("metadata"))
+    attributes = opened_object(metadata.get("attributes"))
     start = first_of(row, START)
     end = first_of(row, _END)
     kind = str(row.get("type"))
@@ -194,23 +195,17 @@ def span_of_observation(row: Row) -> Span:
         end=start if kind == "EVENT" and end is None else end,
         failed=True if str(row.get("level")).upper() == "ERROR" else None,
         message=first_of(row, _MESSAGE),
-        attributes=graph_hints(metadata) | _trace_wide(metadata, session),
+        attributes=graph_hints(metadata) | trace_wide(metadata, session),
     )
-    span = span_of(placed, Facts(kind=KINDS.get(kind, StepKind.OTHER)))
+    span = span_of_row(placed, Facts(kind=KINDS.get(kind, StepKind.OTHER)))
     span.facts = _facts(row, kind, metadata, _as_attributes(span.name, attributes))
     return span
-
-
-def _trace_wide(metadata: Row, session: Any) -> Row:
-    told = {"session.id": session, "metadata.task": task_in(metadata),
-            "metadata.trial": trial_in(metadata)}  # fmt: skip
-    return {key: value for key, value in told.items() if value is not None}
 
 
 def _as_attributes(name: str, attributes: Row) -> Span:
     """Return a span of nothing but attributes, for the reading of their names."""
     placed = Placed(trace_id="", span_id="", name=name, attributes=attributes)
-    span = span_of(placed, Facts(kind=StepKind.OTHER))
+    span = span_of_row(placed, Facts(kind=StepKind.OTHER))
     span.facts = None
     return span
 
@@ -277,7 +272,7 @@ def _complete_call(facts: Facts, row: Row, metadata: Row, told: Span) -> None:
     if facts.counts is not None and facts.counts.output_reasoning is None:
         told_counts, _ = genai.counts_of(told)
         facts.counts.output_reasoning = told_counts.output_reasoning
-    ids = (mapping(one).get("id") for one in items(row.get("toolCalls")))
+    ids = (opened_object(one).get("id") for one in opened_list(row.get("toolCalls")))
     facts.requested_ids = tuple(one for one in ids if isinstance(one, str) and one)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.engine.reading.platform_rows import Row, first_of, items, opened
+from apps.engine.reading.platform_rows import Row, opened, opened_list
+from apps.engine.reading.recorded import first_of
 from apps.engine.reading.recorded_verdicts import first_verdict
 from apps.engine.trace import Outcome
 
@@ -16,7 +17,7 @@ def scores_of(trace: Row) -> tuple[dict[str, Any], Outcome | None]:
     told = opened(trace.get("scores"))
     if isinstance(told, dict):
         return ({"scores": told} if told else {}), first_verdict(told.items(), "scores")
-    whole = [one for one in items(told) if isinstance(one, dict)]
+    whole = [one for one in opened_list(told) if isinstance(one, dict)]
     labels = [
         {key: one[key] for key in _KEPT if one.get(key) not in (None, "")}
         for one in whole

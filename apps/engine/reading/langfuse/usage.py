@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.engine.reading.platform_rows import Row, first_of, mapping
-from apps.engine.reading.token_counts import LARGEST, Counts, whole_number
+from apps.engine.reading.platform_rows import Row, opened_object
+from apps.engine.reading.recorded import first_of
+from apps.engine.reading.token_counts import Counts, whole_number, with_cache
 from apps.engine.reading.usage_fields import usage_counts
 from apps.engine.trace import UsageState
 
@@ -26,7 +27,7 @@ def usage_in(row: Row) -> tuple[Counts, int]:
     """Return the counts of an observation and how many recorded ones are no counts."""
     key = next((key for key in DETAILS if row.get(key) is not None), None)
     if key is not None:
-        details = mapping(row[key])
+        details = opened_object(row[key])
         bad = sum(
             whole_number(value) is None
             for value in details.values()
@@ -42,12 +43,11 @@ def _buckets(details: Row, source: str) -> Counts:
     written = _named(details, ("cache_creation", "cache_write"))
     reasoning = _named(details, ("reasoning", "thoughts", "thinking"))
     beside = [
-        whole_number(value) or 0
+        whole_number(value)
         for key, value in details.items()
         if key.startswith(("input_", "cache_"))
     ]
-    if given is not None:
-        given = min(given + sum(beside), LARGEST)
+    given = with_cache(given, *beside)
     told = usage_counts(details, source)
     return Counts(
         input_total=told.input_total if given is None else given,
@@ -76,7 +76,7 @@ def _named(details: Row, words: tuple[str, ...]) -> int | None:
 
 def _older(row: Row) -> Counts:
     """Return the counts of `usage`, or of promptTokens and completionTokens."""
-    usage = mapping(row.get("usage"))
+    usage = opened_object(row.get("usage"))
     given = first_of(usage, ("input", "promptTokens", "prompt_tokens"))
     output = first_of(usage, ("output", "completionTokens", "completion_tokens"))
     if given is None and output is None:
@@ -101,9 +101,9 @@ def state_of(row: Row, metadata: Row) -> UsageState | None:
     """
     provided = next((row[key] for key in PROVIDED if row.get(key) is not None), None)
     if provided is not None:
-        return None if mapping(provided) else UsageState.VENDOR_ESTIMATE
+        return None if opened_object(provided) else UsageState.VENDOR_ESTIMATE
     attributes = metadata.get("attributes")
-    scope = mapping(metadata.get("scope")).get("name")
+    scope = opened_object(metadata.get("scope")).get("name")
     if not isinstance(attributes, dict) or not attributes or not _is_foreign(scope):
         return None
     if any(word in key for key in attributes for word in _USAGE_WORDS):

@@ -12,7 +12,8 @@ import re
 from typing import Any, Final
 
 from apps.engine.reading.json_gate import RefusedRecord
-from apps.engine.reading.platform_rows import mapping, opened
+from apps.engine.reading.platform_rows import opened, opened_object
+from apps.engine.reading.recorded import first_of
 from apps.engine.reading.span_records import SpanRecord, span_of
 from apps.engine.reading.spans import Span
 from apps.engine.reading.text_limits import Remarks
@@ -46,7 +47,7 @@ def mlflow_span(raw: Any) -> Span:
         raise RefusedRecord(
             "A span is an object; this may be the text of a Python one."
         )
-    context, status = mapping(raw.get("context")), raw.get("status")
+    context, status = opened_object(raw.get("context")), raw.get("status")
     words = status if isinstance(status, dict) else {}
     return span_of(
         SpanRecord(
@@ -54,8 +55,10 @@ def mlflow_span(raw: Any) -> Span:
             span_id=raw.get("span_id") or context.get("span_id"),
             parent_id=raw.get("parent_span_id") or raw.get("parent_id"),
             name=raw.get("name"),
-            start=_either(raw, "start_time_unix_nano", "start_time_ns", "start_time"),
-            end=_either(raw, "end_time_unix_nano", "end_time_ns", "end_time"),
+            start=first_of(
+                raw, ("start_time_unix_nano", "start_time_ns", "start_time")
+            ),
+            end=first_of(raw, ("end_time_unix_nano", "end_time_ns", "end_time")),
             status=words.get("code") or raw.get("status_code") or status,
             status_message=words.get("message") or raw.get("status_message"),
             attributes=_attributes(raw),
@@ -69,13 +72,11 @@ def _bare(trace_id: Any) -> Any:
     return _LOCATION.sub("", trace_id, count=1) if isinstance(trace_id, str) else None
 
 
-def _either(raw: Raw, *keys: str) -> Any:
-    return next((raw[key] for key in keys if raw.get(key) is not None), None)
-
-
 def _attributes(raw: Raw) -> Raw:
     """Return the attributes, opened; what only inputs and outputs say is added."""
-    found = {key: opened(item) for key, item in mapping(raw.get("attributes")).items()}
+    found = {
+        key: opened(item) for key, item in opened_object(raw.get("attributes")).items()
+    }
     for key, own in (
         ("inputs", "mlflow.spanInputs"),
         ("outputs", "mlflow.spanOutputs"),

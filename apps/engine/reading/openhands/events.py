@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.engine.reading.local_times import told_ns
 from apps.engine.reading.openhands.calls import Calls, Reply
+from apps.engine.reading.openhands.plain_steps import PlainSteps
+from apps.engine.reading.recorded import mapping
 from apps.engine.reading.text_limits import NAME, clip
 from apps.engine.reading.transcript import Draft, Invoked
 from apps.engine.trace import StepKind, StepStatus, Via
@@ -39,10 +40,11 @@ class Events:
     """Adds the events of one run in order; `unread` counts kinds that make no step."""
 
     def __init__(self, calls: Calls) -> None:
-        self.unread: dict[str, int] = {}
+        self._plain = PlainSteps(calls)
+        self.unread = self._plain.unread
         self._calls = calls
         self._made = calls.made
-        self._owners = [0]
+        self._owners = self._plain.owners
         self._drafts: dict[Any, Draft] = {}
         self._answered: set[int] = set()
 
@@ -58,24 +60,24 @@ class Events:
             self._add_observation(event, event["observation"])
 
     def _add_action(self, event: dict[str, Any], action: str) -> None:
-        args = _fields(event.get("args"))
+        args = mapping(event.get("args"))
         if action in _MACHINERY:
             self._add_machinery(event, action, args)
         elif event.get("source") == "agent":
             self._add_answer(event, action, args)
         elif action == "message":
-            self._add_plain(event, StepKind.USER_MESSAGE, output=_said(event, args))
+            self._plain.add(event, StepKind.USER_MESSAGE, output=_said(event, args))
         else:
-            self._add_plain(event, StepKind.OTHER, name=action, output=args)
+            self._plain.add(event, StepKind.OTHER, name=action, output=args)
 
     def _add_answer(
         self, event: dict[str, Any], action: str, args: dict[str, Any]
     ) -> None:
-        told = _fields(event.get("tool_call_metadata"))
-        response = _fields(told.get("model_response"))
+        told = mapping(event.get("tool_call_metadata"))
+        response = mapping(told.get("model_response"))
         choices = response.get("choices")
-        choice = _fields(choices[0]) if isinstance(choices, list) and choices else {}
-        message = _fields(choice.get("message"))
+        choice = mapping(choices[0]) if isinstance(choices, list) and choices else {}
+        message = mapping(choice.get("message"))
         number = self._calls.of(
             Reply(
                 response=response.get("id"),
@@ -97,7 +99,7 @@ class Events:
             arguments={key: args[key] for key in args if key != "thought"},
             by=number,
         )
-        draft.start_ns = self._moment(event)
+        draft.start_ns = self._plain.moment(event)
         self._remember(event, draft)
         if action == "delegate":
             self._owners.append(
@@ -115,41 +117,41 @@ class Events:
         self, event: dict[str, Any], action: str, args: dict[str, Any]
     ) -> None:
         if action == "system":
-            self._add_plain(event, StepKind.SYSTEM, output=_said(event, args))
+            self._plain.add(event, StepKind.SYSTEM, output=_said(event, args))
         elif action == "recall":
-            draft = self._add_plain(event, StepKind.RETRIEVAL, name="recall")
+            draft = self._plain.add(event, StepKind.RETRIEVAL, name="recall")
             draft.input = args
             self._remember(event, draft)
         elif action == "condensation":
             self._calls.reset(self._owners[-1])
-            self._add_plain(
+            self._plain.add(
                 event, StepKind.MEMORY, name="context condensed", output=args
             )
         elif action in _STATES:
             state = args.get("agent_state") or action
             self._add_state(event, state, None)
         else:
-            self._count(action)
+            self._plain.count(action)
 
     def _add_observation(self, event: dict[str, Any], observation: str) -> None:
-        extras = _fields(event.get("extras"))
+        extras = mapping(event.get("extras"))
         if observation == "agent_state_changed":
             self._add_state(event, extras.get("agent_state"), extras.get("reason"))
             return
         if observation == "delegate" and len(self._owners) > 1:
             ended = self._made.invocations[self._owners.pop()]
-            ended.end_ns = self._moment(event)
+            ended.end_ns = self._plain.moment(event)
         draft = self._asked(event)
         if draft is None and observation == "null":
-            self._count("null")
+            self._plain.count("null")
             return
         if draft is None or id(draft) in self._answered:
             if draft is not None:
                 self._made.remarks.add(_ANSWERED_TWICE)
-            draft = self._add_plain(event, StepKind.OTHER, name=observation)
+            draft = self._plain.add(event, StepKind.OTHER, name=observation)
         self._answered.add(id(draft))
         draft.output = event.get("content")
-        draft.end_ns = self._moment(event)
+        draft.end_ns = self._plain.moment(event)
         draft.attributes = {**(draft.attributes or {}), **extras}
         if observation in _FAILURES:
             draft.status = StepStatus.ERROR
@@ -157,7 +159,7 @@ class Events:
             draft.error_message = event.get("content")
 
     def _asked(self, event: dict[str, Any]) -> Draft | None:
-        told = _fields(event.get("tool_call_metadata"))
+        told = mapping(event.get("tool_call_metadata"))
         cause = event.get("cause")
         by_cause = self._drafts.get(cause) if isinstance(cause, int | str) else None
         return by_cause or self._made.asked(told.get("tool_call_id"))
@@ -169,41 +171,10 @@ class Events:
 
     def _add_state(self, event: dict[str, Any], state: Any, reason: Any) -> None:
         words = clip(state, NAME // 2, self._made.remarks) or "unknown"
-        draft = self._add_plain(event, StepKind.SYSTEM, name=f"agent state: {words}")
+        draft = self._plain.add(event, StepKind.SYSTEM, name=f"agent state: {words}")
         if words == "error":
             draft.status = StepStatus.ERROR
             draft.error_message = reason or event.get("content")
-
-    def _add_plain(
-        self,
-        event: dict[str, Any],
-        kind: StepKind,
-        *,
-        name: Any = None,
-        output: Any = None,
-    ) -> Draft:
-        moment = self._moment(event)
-        draft = Draft(
-            kind=kind,
-            invocation=self._owners[-1],
-            name=name,
-            start_ns=moment,
-            native_id=event.get("id"),
-            native_kind=event.get("action") or event.get("observation"),
-            output=output,
-        )
-        self._made.add(draft)
-        return draft
-
-    def _moment(self, event: dict[str, Any]) -> int | None:
-        return told_ns(event.get("timestamp"), self._made.remarks)
-
-    def _count(self, kind: str) -> None:
-        self.unread[kind] = self.unread.get(kind, 0) + 1
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _said(event: dict[str, Any], args: dict[str, Any]) -> Any:

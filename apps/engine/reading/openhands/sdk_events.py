@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from apps.engine.reading.json_values import embedded
-from apps.engine.reading.local_times import told_ns
 from apps.engine.reading.openhands.calls import Calls, Reply
+from apps.engine.reading.openhands.plain_steps import PlainSteps
+from apps.engine.reading.recorded import mapping, plain_text
 from apps.engine.reading.transcript import Draft, ToolResult
 from apps.engine.trace import StepKind, StepStatus
 
@@ -37,7 +38,8 @@ class SdkEvents:
     """Adds the events of one conversation; `unread` counts kinds that make no step."""
 
     def __init__(self, calls: Calls) -> None:
-        self.unread: dict[str, int] = {}
+        self._plain = PlainSteps(calls)
+        self.unread = self._plain.unread
         self._calls = calls
         self._made = calls.made
         self._acp: dict[str, Draft] = {}
@@ -61,26 +63,28 @@ class SdkEvents:
         """Add one event, for which `is_sdk_event` must hold."""
         way = self._ways.get(event["kind"])
         if way is None:
-            self._count(event["kind"])
+            self._plain.count(event["kind"])
         else:
             way(event)
 
     def _system(self, event: dict[str, Any]) -> None:
-        self._plain(event, StepKind.SYSTEM, output=_text(event.get("system_prompt")))
+        self._plain.add(
+            event, StepKind.SYSTEM, output=plain_text(event.get("system_prompt"))
+        )
 
     def _message(self, event: dict[str, Any]) -> None:
-        message = _fields(event.get("llm_message"))
+        message = mapping(event.get("llm_message"))
         roles = {"assistant": "agent"}
         source = event.get("source") or roles.get(str(message.get("role")), "user")
         if source != "agent":
             is_user = source == "user"
             kind = StepKind.USER_MESSAGE if is_user else StepKind.OTHER
-            self._plain(event, kind, output=_text(message.get("content")))
+            self._plain.add(event, kind, output=plain_text(message.get("content")))
             return
         self._calls.of(
             Reply(
                 response=event.get("llm_response_id"),
-                text=_text(message.get("content")),
+                text=plain_text(message.get("content")),
                 reasoning=message.get("reasoning_content"),
                 timestamp=event.get("timestamp"),
                 event_id=event.get("id"),
@@ -92,15 +96,15 @@ class SdkEvents:
         number = self._calls.of(
             Reply(
                 response=event.get("llm_response_id"),
-                text=_text(event.get("thought")) or None,
+                text=plain_text(event.get("thought")) or None,
                 reasoning=event.get("reasoning_content"),
                 timestamp=event.get("timestamp"),
                 event_id=event.get("id"),
             ),
             0,
         )
-        asked = _fields(event.get("tool_call"))
-        function = _fields(asked.get("function"))
+        asked = mapping(event.get("tool_call"))
+        function = mapping(asked.get("function"))
         arguments = embedded(asked.get("arguments") or function.get("arguments"))
         draft = self._made.ask(
             name=event.get("tool_name") or asked.get("name") or function.get("name"),
@@ -108,7 +112,7 @@ class SdkEvents:
             arguments=arguments or event.get("action"),
             by=number,
         )
-        draft.start_ns = self._moment(event)
+        draft.start_ns = self._plain.moment(event)
         if isinstance(event.get("id"), str):
             self._actions[event["id"]] = draft
         draft.attributes = {
@@ -118,10 +122,10 @@ class SdkEvents:
         }
 
     def _observation(self, event: dict[str, Any]) -> None:
-        seen = _fields(event.get("observation"))
+        seen = mapping(event.get("observation"))
         failed = seen.get("is_error") is True or bool(seen.get("error"))
         content = seen.get("content", seen.get("output"))
-        output = seen if content is None else _text(content)
+        output = seen if content is None else plain_text(content)
         words = seen.get("error") if isinstance(seen.get("error"), str) else output
         self._give(event, output, words if failed else None, status=failed)
 
@@ -148,7 +152,7 @@ class SdkEvents:
                 status=StepStatus.ERROR if status else StepStatus.OK,
                 error_type=kind,
                 error_message=message,
-                end_ns=self._moment(event),
+                end_ns=self._plain.moment(event),
                 native_kind=event["kind"],
             )
         )
@@ -160,14 +164,14 @@ class SdkEvents:
         return draft.native_id if draft is not None else None
 
     def _error(self, event: dict[str, Any]) -> None:
-        draft = self._plain(event, StepKind.SYSTEM, name="conversation error")
+        draft = self._plain.add(event, StepKind.SYSTEM, name="conversation error")
         draft.status = StepStatus.ERROR
         draft.error_type = event.get("code")
         draft.error_message = event.get("detail")
 
     def _condensation(self, event: dict[str, Any]) -> None:
         self._calls.reset(0)
-        draft = self._plain(
+        draft = self._plain.add(
             event,
             StepKind.MEMORY,
             name="context condensed",
@@ -178,20 +182,22 @@ class SdkEvents:
             draft.attributes = {"forgotten_events": len(forgotten)}
 
     def _summary(self, event: dict[str, Any]) -> None:
-        self._plain(event, StepKind.MEMORY, name="summary", output=event.get("summary"))
+        self._plain.add(
+            event, StepKind.MEMORY, name="summary", output=event.get("summary")
+        )
 
     def _state(self, event: dict[str, Any]) -> None:
         key, value = event.get("key"), event.get("value")
         if key in _STATES and isinstance(value, str):
-            draft = self._plain(event, StepKind.SYSTEM, name=f"state: {value}")
+            draft = self._plain.add(event, StepKind.SYSTEM, name=f"state: {value}")
             if value == "error":
                 draft.status = StepStatus.ERROR
             return
         if key not in ("stats", "full_state"):
-            self._count(event["kind"])
+            self._plain.count(event["kind"])
 
     def _pause(self, event: dict[str, Any]) -> None:
-        self._plain(event, StepKind.SYSTEM, name="paused")
+        self._plain.add(event, StepKind.SYSTEM, name="paused")
 
     def _acp_tool(self, event: dict[str, Any]) -> None:
         """Add a tool call that another agent reports; later reports complete it."""
@@ -204,55 +210,14 @@ class SdkEvents:
                 arguments=event.get("raw_input"),
                 by=None,
             )
-            draft.start_ns = self._moment(event)
+            draft.start_ns = self._plain.moment(event)
             if isinstance(call_id, str):
                 self._acp[call_id] = draft
         draft.output = event.get("raw_output") or event.get("content") or draft.output
-        draft.end_ns = self._moment(event)
+        draft.end_ns = self._plain.moment(event)
         told = event.get("status")
         draft.status = (
             _DONE.get(told, draft.status) if isinstance(told, str) else (draft.status)
         )
         if event.get("is_error") is True:
             draft.status = StepStatus.ERROR
-
-    def _plain(
-        self,
-        event: dict[str, Any],
-        kind: StepKind,
-        *,
-        name: Any = None,
-        output: Any = None,
-    ) -> Draft:
-        draft = Draft(
-            kind=kind,
-            name=name,
-            start_ns=self._moment(event),
-            native_id=event.get("id"),
-            native_kind=event["kind"],
-            output=output,
-        )
-        self._made.add(draft)
-        return draft
-
-    def _moment(self, event: dict[str, Any]) -> int | None:
-        return told_ns(event.get("timestamp"), self._made.remarks)
-
-    def _count(self, kind: str) -> None:
-        self.unread[kind] = self.unread.get(kind, 0) + 1
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _text(content: Any) -> Any:
-    """Return the words of a content: of text parts joined, anything else as it is."""
-    if isinstance(content, dict) and isinstance(content.get("text"), str):
-        return content["text"]
-    if not isinstance(content, list):
-        return content
-    words = [part.get("text") for part in content if isinstance(part, dict)]
-    if len(words) == len(content) and all(isinstance(word, str) for word in words):
-        return "\n".join(word for word in words if isinstance(word, str))
-    return content

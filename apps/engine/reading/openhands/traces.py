@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Final
 
 import msgspec
@@ -12,6 +13,7 @@ from apps.engine.reading.openhands.calls import Calls
 from apps.engine.reading.openhands.events import Events, is_event
 from apps.engine.reading.openhands.sdk_events import SdkEvents, is_sdk_event
 from apps.engine.reading.openhands.usage import Metrics
+from apps.engine.reading.recorded import mapping, remark_unread
 from apps.engine.reading.rewards import outcome_of_reward
 from apps.engine.reading.text_limits import LABEL, NAME, Remarks, clip
 from apps.engine.reading.transcript import Transcript
@@ -77,16 +79,12 @@ def trace_of_events(events: list[Any], beside: Beside) -> Trace:
     metrics = Metrics()
     calls = Calls(made, metrics, remarks)
     _take_metrics(events, beside, metrics)
-    about = _fields(beside.row.get("metadata"))
+    about = mapping(beside.row.get("metadata"))
     calls.model = _model(events, beside)
     made.invocations[0].agent = _agent(about, beside.state)
     unread = _add(events, calls)
     metrics.compare(remarks)
-    if unread:
-        kinds = ", ".join(sorted(unread)[:8])
-        remarks.add(
-            f"Events of kinds that make no step: {sum(unread.values())} ({kinds})."
-        )
+    remark_unread(remarks, "Events", unread)
     steps, invocations, order = made.finished()
     task = _task(beside.row, remarks)
     conversation = clip(beside.state.get("id"), LABEL, remarks)
@@ -120,14 +118,14 @@ def _add(events: list[Any], calls: Calls) -> dict[str, int]:
             older.add(event)
         else:
             calls.remarks.add(_NO_EVENT)
-    return {**older.unread, **newer.unread}
+    return Counter(older.unread) + Counter(newer.unread)
 
 
 def _take_metrics(events: list[Any], beside: Beside, metrics: Metrics) -> None:
     """Take all usage that is listed anywhere, before the calls are made."""
     for event in events:
         if isinstance(event, dict) and event.get("key") in ("stats", "full_state"):
-            value = _fields(event.get("value"))
+            value = mapping(event.get("value"))
             stats = value.get("stats") if event["key"] == "full_state" else value
             metrics.take_stats(stats, _usage_id(value))
     metrics.take_stats(beside.state.get("stats"), _usage_id(beside.state))
@@ -135,42 +133,42 @@ def _take_metrics(events: list[Any], beside: Beside, metrics: Metrics) -> None:
 
 
 def _usage_id(state: dict[str, Any]) -> Any:
-    return _fields(_fields(state.get("agent")).get("llm")).get("usage_id")
+    return mapping(mapping(state.get("agent")).get("llm")).get("usage_id")
 
 
 def _model(events: list[Any], beside: Beside) -> Any:
     """Return the model that the run was set up with, else the only one it names."""
-    told = [_fields(event) for event in events]
+    told = [mapping(event) for event in events]
     whole = [one for one in told if one.get("key") == "full_state"]
-    states = [beside.state, *(_fields(one.get("value")) for one in whole)]
+    states = [beside.state, *(mapping(one.get("value")) for one in whole)]
     for state in states:
-        model = _fields(_fields(state.get("agent")).get("llm")).get("model")
+        model = mapping(mapping(state.get("agent")).get("llm")).get("model")
         if model:
             return model
-    about = _fields(beside.row.get("metadata"))
-    model = _fields(about.get("llm_config") or about.get("llm")).get("model")
+    about = mapping(beside.row.get("metadata"))
+    model = mapping(about.get("llm_config") or about.get("llm")).get("model")
     return model or _only_model(told)
 
 
 def _only_model(events: list[dict[str, Any]]) -> Any:
     """Return the model of all responses, so that a call without one is no other's."""
-    told = [_fields(event.get("tool_call_metadata")) for event in events]
+    told = [mapping(event.get("tool_call_metadata")) for event in events]
     models = {
         model
-        for model in (_fields(one.get("model_response")).get("model") for one in told)
+        for model in (mapping(one.get("model_response")).get("model") for one in told)
         if isinstance(model, str)
     }
     return next(iter(models)) if len(models) == 1 else None
 
 
 def _agent(about: dict[str, Any], state: dict[str, Any]) -> Any:
-    told = about.get("agent_class") or _fields(state.get("agent")).get("kind")
+    told = about.get("agent_class") or mapping(state.get("agent")).get("kind")
     return told if isinstance(told, str) else None
 
 
 def _task(row: dict[str, Any], remarks: Remarks) -> str | None:
     told = clip(row.get("instance_id"), LABEL, remarks)
-    issue = _fields(row.get("issue"))
+    issue = mapping(row.get("issue"))
     number = clip(issue.get("number"), LABEL // 4, remarks)
     if told or not number:
         return told
@@ -184,7 +182,7 @@ def _outcome(row: dict[str, Any]) -> Outcome:
     for path in _VERDICTS:
         value: Any = row
         for key in path:
-            value = _fields(value).get(key)
+            value = mapping(value).get(key)
         found = outcome_of_reward(value, ".".join(path))
         if found is not UNKNOWN_OUTCOME:
             return found
@@ -202,12 +200,8 @@ def _metadata(
 
 
 def _first(events: list[Any]) -> dict[str, Any]:
-    return _fields(events[0]) if events else {}
+    return mapping(events[0]) if events else {}
 
 
 def _last(events: list[Any]) -> dict[str, Any]:
-    return _fields(events[-1]) if events else {}
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+    return mapping(events[-1]) if events else {}
