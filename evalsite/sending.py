@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 import time
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar
 
 from evalsite.api_client import ApiClient, Refused
+from evalsite.packing import CannotPack, packed
 from evalsite.walking import files_below
 
 ASKED_AT_ONCE = 50
 _CHUNK = 1024 * 1024
 _POLL_SECONDS = 1.0
 _SAID_EVERY_SECONDS = 5.0
-# Every entry has the same time, so that the same files make the same bytes.
-_NO_TIME = (1980, 1, 1, 0, 0, 0)
+_NO_FILE = "0" * 64
+_TOO_LARGE = 413
+_EACH = "A folder is sent as one zip; --each sends its files one by one."
 
 Say = Callable[[str], None]
 T = TypeVar("T")
@@ -33,17 +33,22 @@ class Parcel:
 
     path: Path
     name: str
+    is_folder: bool = False
 
-    @contextmanager
-    def opened(self) -> Iterator[BinaryIO]:
-        """The bytes, seekable; raises `OSError` when they cannot be had."""
-        if not self.path.is_dir():
-            with self.path.open("rb") as stream:
-                yield stream
-            return
-        with tempfile.TemporaryFile() as packed:
-            _pack(self.path, cast("BinaryIO", packed))
-            yield cast("BinaryIO", packed)
+    def open(self, say: Say) -> BinaryIO:
+        """The bytes, seekable; raises `OSError` or `CannotPack`."""
+        return packed(self.path, say=say) if self.is_folder else self.path.open("rb")
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A parcel that is open, so that what is sent is what was asked about."""
+
+    parcel: Parcel
+    place: str
+    stream: BinaryIO
+    size: int
+    sha256: str
 
 
 @dataclass
@@ -61,9 +66,13 @@ class Outcome:
         """Whether everything is there, and read as far as it was waited for."""
         return not (self.not_sent or self.not_read)
 
+    @property
+    def total(self) -> int:
+        """How many parcels were looked at."""
+        return len(self.sent) + len(self.here) + self.would_send + self.not_sent
+
     def summary(self) -> str:
         """All counts in one sentence."""
-        total = len(self.sent) + len(self.here) + self.would_send + self.not_sent
         parts = [
             f"{count:,} {words}"
             for count, words in (
@@ -75,24 +84,29 @@ class Outcome:
             )
             if count
         ]
-        files = "1 file" if total == 1 else f"{total:,} files"
+        files = counted(self.total, "file")
         return f"{files}: {', '.join(parts) or 'nothing to send'}."
 
 
-def parcels_of(paths: Sequence[Path], *, zip_folders: bool) -> list[Parcel]:
-    """What to send for `paths`, in order, each named from the folder it was found in."""
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: "1 trace", "1,200 traces"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def parcels_of(paths: Sequence[Path], *, each: bool) -> list[Parcel]:
+    """What to send for `paths`, in order: a folder as one zip, or `each` of its files."""
     found = []
     for path in paths:
-        if path.is_dir() and zip_folders:
-            found.append(Parcel(path, f"{path.resolve().name}.zip"))
-        elif path.is_dir():
-            top = path.resolve().name
+        top = path.resolve().name or "folder"
+        if not path.is_dir():
+            found.append(Parcel(path, path.name))
+        elif not each:
+            found.append(Parcel(path, f"{top}.zip", is_folder=True))
+        else:
             found += [
                 Parcel(file, f"{top}/{file.relative_to(path).as_posix()}")
                 for file in files_below([path])
             ]
-        else:
-            found.append(Parcel(path, path.name))
     return found
 
 
@@ -109,32 +123,47 @@ class Sender:
 
     def send_all(self, parcels: Sequence[Parcel]) -> Outcome:
         """Send what is not there yet; raises `Refused` when the token is no good."""
-        for group in _groups(enumerate(parcels, 1)):
-            hashes = {number: self._digest(parcel) for number, parcel in group}
-            known = self._known([value for value in hashes.values() if value])
-            for number, parcel in group:
-                place = f"[{number}/{len(parcels)}] {parcel.name}"
-                if digest := hashes[number]:
-                    self._send_one(parcel, place, known.get(digest))
+        # A folder is not packed for a server that does not want it.
+        self._known([_NO_FILE])
+        places = [
+            (parcel, f"[{number}/{len(parcels)}] {parcel.name}")
+            for number, parcel in enumerate(parcels, 1)
+        ]
+        for group in _groups_to_send(places):
+            with ExitStack() as open_files:
+                self._send_group(group, open_files)
         return self.outcome
 
-    def _digest(self, parcel: Parcel) -> str:
-        """The SHA-256 of a parcel; empty, and said, when it cannot be sent at all."""
+    def _send_group(
+        self, group: list[tuple[Parcel, str]], open_files: ExitStack
+    ) -> None:
+        opened = [self._ready(parcel, place, open_files) for parcel, place in group]
+        ready = [one for one in opened if one]
+        known = self._known([one.sha256 for one in ready])
+        for one in ready:
+            self._send_one(one, known.get(one.sha256))
+
+    def _ready(
+        self, parcel: Parcel, place: str, open_files: ExitStack
+    ) -> _Ready | None:
+        """A parcel with its SHA-256; `None`, and said, when it cannot be sent at all."""
         digest, size = hashlib.sha256(), 0
         try:
-            with parcel.opened() as stream:
-                while chunk := stream.read(_CHUNK):
-                    digest.update(chunk)
-                    size += len(chunk)
+            stream = parcel.open(lambda words: self.say(f"{place}: {words}"))
+            open_files.enter_context(stream)
+            while chunk := stream.read(_CHUNK):
+                digest.update(chunk)
+                size += len(chunk)
+        except CannotPack as error:
+            self._failed(place, str(error))
+            return None
         except OSError as error:
-            self._failed(
-                parcel.name, f"It cannot be opened: {error.strerror or error}."
-            )
-            return ""
+            self._failed(place, f"It cannot be opened: {error.strerror or error}.")
+            return None
         if not size:
-            self._failed(parcel.name, "It is empty: it has 0 bytes.")
-            return ""
-        return digest.hexdigest()
+            self._failed(place, "It is empty: it has 0 bytes.")
+            return None
+        return _Ready(parcel, place, stream, size, digest.hexdigest())
 
     def _known(self, hashes: list[str]) -> dict[str, dict[str, Any]]:
         if not hashes or not self.may_ask:
@@ -148,32 +177,30 @@ class Sender:
             self.may_ask = False
             return {}
 
-    def _send_one(
-        self, parcel: Parcel, place: str, known: dict[str, Any] | None
-    ) -> None:
+    def _send_one(self, ready: _Ready, known: dict[str, Any] | None) -> None:
         if known is not None:
             self.outcome.here.append(known)
-            self.say(f"{place}: here already, {known['page']}")
+            self.say(f"{ready.place}: here already, {known['page']}")
         elif self.dry_run:
             self.outcome.would_send += 1
-            self.say(f"{place}: would be sent")
+            self.say(f"{ready.place}: would be sent")
         else:
-            self._transfer(parcel, place)
+            self._transfer(ready)
 
-    def _transfer(self, parcel: Parcel, place: str) -> None:
+    def _transfer(self, ready: _Ready) -> None:
+        place, size = ready.place, ready.size
+        watched = _Watched(ready.stream, size, lambda words: self.say(place + words))
         try:
-            with parcel.opened() as stream:
-                size = stream.seek(0, 2)
-                watched = _Watched(stream, size, lambda words: self.say(place + words))
-                upload, is_new = self.client.send(
-                    watched, size=size, name=parcel.name, slug=self.slug
-                )
+            upload, is_new = self.client.send(
+                watched, size=size, name=ready.parcel.name, slug=self.slug
+            )
         except OSError as error:
-            self._failed(place, f"It cannot be opened: {error.strerror or error}.")
+            self._failed(place, f"It cannot be read: {error.strerror or error}.")
         except Refused as refusal:
             if refusal.status in {401, 403}:
                 raise
-            self._failed(place, str(refusal))
+            is_too_large = refusal.status == _TOO_LARGE and ready.parcel.is_folder
+            self._failed(place, f"{refusal} {_EACH}" if is_too_large else str(refusal))
         else:
             (self.outcome.sent if is_new else self.outcome.here).append(upload)
             words = "sent" if is_new else "here already"
@@ -216,10 +243,12 @@ class Sender:
             self.say(f"{upload['name']}: not read. {upload['failure']}")
             return
         self.say(
-            f"{upload['name']}: {upload['format']}, {upload['traces']:,} traces, "
-            f"{upload['model_calls']:,} model calls ({upload['usage_known']:,} with "
-            f"usage), {upload['tool_calls']:,} tool calls, {upload['rejected']:,} "
-            f"records not read, {upload['signals']:,} signals"
+            f"{upload['name']}: {upload['format']}, {counted(upload['traces'], 'trace')}, "
+            f"{counted(upload['model_calls'], 'model call')} "
+            f"({upload['usage_known']:,} with usage), "
+            f"{counted(upload['tool_calls'], 'tool call')}, "
+            f"{counted(upload['rejected'], 'record')} not read, "
+            f"{counted(upload['signals'], 'signal')}"
         )
 
 
@@ -237,7 +266,9 @@ class _Watched:
         if time.monotonic() - self._said_at > _SAID_EVERY_SECONDS:
             self._said_at = time.monotonic()
             self._say(f": {self._stream.tell() * 100 // self._size} % sent")
-        return self._stream.read(size)
+        # A file that grows meanwhile is sent as long as it was said to be.
+        rest = self._size - self._stream.tell()
+        return self._stream.read(rest if size < 0 else min(size, rest))
 
 
 def _groups(things: Iterable[T]) -> Iterator[list[T]]:
@@ -247,13 +278,18 @@ def _groups(things: Iterable[T]) -> Iterator[list[T]]:
         yield group
 
 
-def _pack(folder: Path, target: BinaryIO) -> None:
-    """Write the files below `folder` as one zip; the same files make the same bytes."""
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
-        for path in files_below([folder]):
-            entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), _NO_TIME)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            with path.open("rb") as stream, packed.open(entry, "w") as member:
-                while chunk := stream.read(_CHUNK):
-                    member.write(chunk)
-    target.seek(0)
+def _groups_to_send(
+    places: Iterable[tuple[Parcel, str]],
+) -> Iterator[list[tuple[Parcel, str]]]:
+    """Files in groups that are asked about at once; a folder, packed, stands alone."""
+    group: list[tuple[Parcel, str]] = []
+    for one in places:
+        if group and (one[0].is_folder or len(group) == ASKED_AT_ONCE):
+            yield group
+            group = []
+        group.append(one)
+        if one[0].is_folder:
+            yield group
+            group = []
+    if group:
+        yield group

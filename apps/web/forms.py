@@ -17,8 +17,9 @@ from apps.review.transitions import DismissalReason, FailureKind, Verdict
 
 
 def format_choices() -> list[tuple[str, str]]:
-    """The formats a person may choose, with detection from content first."""
-    return [("", "Recognise from content"), *((f.slug, f.label) for f in FORMATS)]
+    """The formats a person may choose by their labels, detection from content first."""
+    named = sorted(FORMATS, key=lambda one: one.label.casefold())
+    return [("", "Recognise from content"), *((one.slug, one.label) for one in named)]
 
 
 class ProjectForm(forms.Form):

@@ -243,8 +243,8 @@ class TestLists:
         assert_refused(door.get(f"{URL}?{query}"), 400)
 
     def test_more_hashes_than_a_page_holds_are_refused(self, door):
-        answer = door.get(URL, {"sha256": ["0" * 64] * 101})
-        assert_refused(answer, 400, "at most 100")
+        answer = door.get(URL, {"sha256": ["0" * 64] * 51})
+        assert_refused(answer, 400, "at most 50")
 
     def test_a_list_costs_the_same_questions_however_long_it_is(
         self, door, project, django_assert_num_queries

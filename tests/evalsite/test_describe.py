@@ -14,6 +14,7 @@ import pytest
 
 from apps.engine.formats.evalsite_writer import dump
 from apps.engine.trace import Outcome, OutcomeKind, Step, StepKind, StepStatus
+from evalsite.packing import packed
 from tests.conftest import ROOT
 from tests.factories import (
     CHAT,
@@ -22,6 +23,7 @@ from tests.factories import (
     tool_call,
     trace_of,
 )
+from tests.formats.benchmark_files import harbor_job
 
 STATES = {
     "reported",
@@ -153,7 +155,7 @@ def test_a_name_of_any_bytes_is_described(tmp_path):
     path = tmp_path / os.fsdecode(b"\xff\xfe.jsonl")
     path.write_bytes(chat_bytes(CHAT))
     os.mkfifo(tmp_path / "pipe.jsonl")
-    [found], code = described(tmp_path)
+    [found], code = described("--each", tmp_path)
     assert code == 0
     assert found["file"].endswith("\ufffd\ufffd.jsonl")
 
@@ -185,12 +187,48 @@ def test_a_file_that_is_not_there_is_one_sentence_and_not_a_crash(tmp_path):
     assert "No such file" in found["error"]
 
 
+def test_a_folder_is_read_as_its_zip_would_be(tmp_path):
+    folder = harbor_job(tmp_path / "job")
+    path = tmp_path / "job.zip"
+    with packed(folder, say=lambda _: None) as made:
+        path.write_bytes(made.read())
+    (as_folder, as_zip), code = described(folder, path)
+    assert code == 0
+    assert as_folder["file"] == str(folder)
+    assert as_folder["trace_count"] == 1
+    assert as_folder["traces"][0]["outcome"] == "pass"
+    assert as_folder["traces"][0]["member"] == "a__b"
+    left_out, *rest = as_folder["warnings"]
+    assert left_out["sentence"].endswith(": .git/, node_modules/.")
+    assert as_folder["rejected"] == []
+    changed = {"file": as_zip["file"], "warnings": rest}
+    assert as_folder | changed == as_zip
+
+
+def test_each_reads_the_files_of_a_folder_one_by_one(tmp_path):
+    folder = harbor_job(tmp_path / "job")
+    found, code = described("--each", folder)
+    assert code == 1
+    assert len(found) == 7
+    assert [one["trace_count"] for one in found].count(1) == 2
+
+
+@pytest.mark.parametrize("name", ["", ".hidden/a.json"])
+def test_a_folder_without_files_says_so(tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    if name:
+        (tmp_path / name).write_text("{}")
+    [found], code = described(tmp_path)
+    assert code == 1
+    assert found["error"] == "The folder holds no files."
+
+
 def test_a_folder_is_walked_in_order_without_what_is_hidden(tmp_path):
     for name in ("b/two.jsonl", "a/one.jsonl", ".git/three.jsonl", ".hidden.jsonl"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(chat_bytes(CHAT))
-    found, code = described(tmp_path)
+    found, code = described("--each", tmp_path)
     assert code == 0
     assert [one["file"] for one in found] == [
         str(tmp_path / "a/one.jsonl"),
@@ -249,7 +287,7 @@ def test_a_small_file_is_described_in_under_a_second(rich):
 
 
 def test_it_describes_every_real_file_without_a_crash(shared_data):
-    found, code = described(shared_data)
+    found, code = described("--each", shared_data)
     assert code == 1, "some traps cannot be read"
     assert len(found) > 200
     for one in found:

@@ -126,7 +126,7 @@ def test_what_a_reviewer_typed_is_kept_when_the_check_fires_no_longer(
     save_draft(signal_id=signal.pk, user=reviewer, fields={"note": "hm"}, now=NOW)
     come(call(20, 2, 500))
     assert Draft.objects.get().signal == signal
-    assert "no longer fires" in history(signal)[-1][1]
+    assert "gives no signal here any more" in history(signal)[-1][1]
 
 
 class TestADecidedSignal:

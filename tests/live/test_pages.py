@@ -82,6 +82,7 @@ def test_a_stream_has_no_bytes_and_cannot_be_read_again(
     text = page("upload", stream.pk)
     assert reverse("upload-raw", args=[project.slug, stream.pk]) not in text
     assert reverse("upload-read-again", args=[project.slug, stream.pk]) not in text
+    assert "Raw upload" not in page("trace", Trace.objects.get().pk)
     client.force_login(owner)
     raw = client.get(reverse("upload-raw", args=[project.slug, stream.pk]))
     assert raw.status_code == 404

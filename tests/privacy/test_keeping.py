@@ -144,8 +144,13 @@ class TestStructureOnly:
         upload = read(send(project))
         sentences = [note["sentence"] for note in upload.notes]
         assert any(SENTENCE in sentence for sentence in sentences)
-        assert any("openai-chat" in sentence for sentence in sentences)
+        assert sentences == [SENTENCE]
+        assert upload.format == "openai-chat"
+        assert upload.readers == [
+            {"format": "openai-chat", "version": 2, "files": 1, "traces": 1}
+        ]
         trace = Trace.objects.get(upload=upload)
+        assert trace.format == "openai-chat"
         assert SENTENCE in trace.notes
         assert engine_trace(trace).steps[0].body is None
 

@@ -21,10 +21,12 @@ from apps.engine.formats.evalsite_writer import dump
 from apps.engine.trace import ModelCall, ToolCall, Trace
 from tests.conftest import ROOT
 from tests.factories import decay_trace
+from tests.formats.archives import zstd_zip_of
 
 SCRIPT = ROOT / "static" / "tools" / "strip_trace.py"
 LONGEST_KEPT = 64
-# Written by people or models, longer than what is ever kept.
+LONGEST_NAME = 100
+# Written by people or models: more words than are ever kept.
 CANARY = "canary sings of the pay, the health and the whereabouts of Jane Doe, and more"
 
 
@@ -195,7 +197,9 @@ def test_a_text_of_a_body_survives_in_no_position(document):
         st.text(min_size=LONGEST_KEPT + 1, max_size=90).map(lambda t: "\u2764" + t),
         lambda inner: (
             st.lists(inner, max_size=3)
-            | st.dictionaries(st.sampled_from(["name", "id", "content", "x"]), inner)
+            | st.dictionaries(
+                st.sampled_from(["label", "id", "content", "value", "x"]), inner
+            )
         ),
         max_leaves=8,
     )
@@ -203,6 +207,56 @@ def test_a_text_of_a_body_survives_in_no_position(document):
 @settings(deadline=None)
 def test_no_long_text_survives_under_any_key(value):
     assert "\u2764" not in json.dumps(stripper()(value), ensure_ascii=False)
+
+
+@pytest.mark.parametrize("key", ["name", "agent", "agent_name", "task", "task_id"])
+@given(st.text(min_size=LONGEST_NAME + 1).map(lambda t: "\u2764" + t))
+@settings(deadline=None)
+def test_no_name_of_more_than_a_hundred_characters_survives(key, text):
+    assert "\u2764" not in json.dumps(stripper()({key: text}), ensure_ascii=False)
+
+
+@pytest.mark.parametrize("key", ["name", "agent", "agent_name", "task", "task_id"])
+def test_a_name_of_six_words_stays_and_one_of_seven_goes(key):
+    strip = stripper()
+    six = "Senior reviewer of all refund requests"
+    assert strip({key: six}) == {key: six}
+    seven = f"{six} here"
+    assert strip({key: seven}) == {key: f"[text of {len(seven)}]"}
+    assert strip({"arguments": {key: six}}) == {"arguments": {key: "[text of 38]"}}
+
+
+@pytest.mark.parametrize("value", ["C", "I", "P", "N", True, 0.5, "passed", "false"])
+def test_a_verdict_of_a_score_stays(value):
+    scores = {"scores": {"match": {"value": value, "answer": "ANSWER: Jane"}}}
+    kept = stripper()(scores)["scores"]["match"]
+    assert kept == {"value": value, "answer": "[text of 12]"}
+
+
+def test_another_word_under_a_score_goes():
+    assert stripper()({"value": "Jane"}) == {"value": "[text of 4]"}
+
+
+def test_the_outcomes_of_real_logs_of_inspect_survive(tmp_path, shared_data):
+    logs = shared_data / "inspect_eval_json"
+    assert run(logs, "--into", tmp_path).returncode == 0
+    kinds: Counter[str] = Counter()
+    for path in sorted(logs.glob("*.json")):
+        before = outcomes(path)
+        assert outcomes(tmp_path / path.name) == before, path.name
+        kinds.update(kind for kind, _ in before)
+    assert kinds["pass"]
+    assert kinds["fail"]
+
+
+def outcomes(path: Path) -> list[tuple[str, float | None]]:
+    try:
+        with path.open("rb") as file:
+            items = list(read_file(file, name=path.name))
+    except UnreadableTrace:
+        return []
+    traces = [one.outcome for one in items if isinstance(one, Trace)]
+    return [(one.kind.value, one.score) for one in traces]
 
 
 class TestCommand:
@@ -244,8 +298,76 @@ class TestCommand:
         line = json.dumps(CHAT)
         path.write_text(f"{line}\n{line[:40]}\n{line}\n")
         done = run(path)
-        assert "1 bad lines left out" in done.stderr
+        assert "1 bad line left out" in done.stderr
         assert len((tmp_path / "a.stripped.jsonl").read_text().splitlines()) == 2
+
+    def test_a_file_that_is_not_there_is_one_sentence_and_ends_with_two(self, tmp_path):
+        done = run(tmp_path / "gone.json")
+        assert done.returncode == 2
+        said = "gone.json: cannot be opened or written: No such file or directory.\n"
+        assert done.stderr.endswith(said)
+        assert len(done.stderr.splitlines()) == 1
+
+    def test_it_says_where_each_file_was_written(self, tmp_path):
+        (tmp_path / "runs").mkdir()
+        for name in ("a.json", "b.json"):
+            (tmp_path / "runs" / name).write_text(json.dumps(CHAT))
+        done = run(tmp_path / "runs")
+        made = tmp_path / "runs.stripped"
+        assert [
+            line.split(", written to ")[1] for line in done.stderr.splitlines()
+        ] == [
+            str(made / "a.json"),
+            str(made / "b.json"),
+        ]
+
+    def test_a_second_run_over_a_folder_leaves_out_what_the_first_has_made(
+        self, tmp_path
+    ):
+        path = tmp_path / "runs" / "a.json"
+        path.parent.mkdir()
+        path.write_text(json.dumps(CHAT))
+        inside = tmp_path / "runs" / "out"
+        assert run(path).returncode == 0
+        assert run(path.parent, "--into", inside).returncode == 0
+        assert run(path.parent, "--into", tmp_path / "again").returncode == 0
+        made = sorted(
+            p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.json")
+        )
+        assert made == [
+            "again/a.json", "again/out/a.json", "runs/a.json",
+            "runs/a.stripped.json", "runs/out/a.json",
+        ]  # fmt: skip
+
+    def test_what_is_there_already_hides_no_other_file_of_the_folder(self, tmp_path):
+        (tmp_path / "runs").mkdir()
+        (tmp_path / "out").mkdir()
+        for name in ("a.json", "b.json"):
+            (tmp_path / "runs" / name).write_text(json.dumps(CHAT))
+        (tmp_path / "out" / "a.json").write_text("mine")
+        assert run(tmp_path / "runs", "--into", tmp_path / "out").returncode == 0
+        assert (tmp_path / "out" / "a.json").read_text() == "mine"
+        assert (tmp_path / "out" / "b.json").exists()
+
+    def test_a_log_packed_with_zstandard_says_once_what_to_do(self, tmp_path):
+        path = tmp_path / "log.eval"
+        path.write_bytes(zstd_zip_of("samples/1.json", json.dumps(CHAT).encode()))
+        done = run(path)
+        if sys.version_info >= (3, 14):
+            assert done.returncode == 0
+            return
+        assert done.returncode == 1
+        [line] = done.stderr.splitlines()
+        assert line.startswith(f"{path}: Files left out, because this Python cannot")
+        assert "inspect log convert LOG.eval --to json" in line
+
+    def test_damaged_gzip_is_left_out_with_a_sentence(self, tmp_path):
+        path = tmp_path / "a.json.gz"
+        path.write_bytes(gzip.compress(json.dumps(CHAT).encode())[:12] + b"\xff" * 40)
+        done = run(path)
+        assert done.returncode == 1
+        assert "a.json.gz: left out, because " in done.stderr
+        assert "Traceback" not in done.stderr
 
     def test_a_table_is_stripped_cell_by_cell(self, tmp_path):
         path = tmp_path / "t.csv"

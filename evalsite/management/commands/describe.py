@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,12 @@ import msgspec
 from django.core.management.base import BaseCommand, CommandParser
 
 from apps.engine.formats import FORMATS
-from evalsite.describing import FileDescription, FoundTrace, describe_file
+from evalsite.describing import (
+    FileDescription,
+    FoundTrace,
+    describe_file,
+    describe_folder,
+)
 from evalsite.walking import files_below
 
 UNREADABLE = 1
@@ -22,7 +27,7 @@ WIDEST_NAME = 40
 class Command(BaseCommand):
     """Prints a table, or one JSON object a line and file with --json.
 
-    Ends with 1 when any file could not be read, and with 2 when it was called wrongly.
+    A folder is read as a zip of it would be, and is one object. Ends with 1 when any file could not be read, and with 2 when it was called wrongly.
     """
 
     help = "Say what trace files hold; needs no database and no server."
@@ -31,6 +36,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """The files, how to print them, and which format they are in."""
         parser.add_argument("files", nargs="+", type=Path, metavar="FILES")
+        parser.add_argument(
+            "--each",
+            action="store_true",
+            help="read the files of folders one by one, instead of together as a zip",
+        )
         parser.add_argument(
             "--json", action="store_true", help="one JSON object a line for each file"
         )
@@ -44,14 +54,20 @@ class Command(BaseCommand):
         """Describe each file as soon as it is read; exits with the code."""
         code = 0
         try:
-            for path in files_below(options["files"]):
-                found = describe_file(path, slug=options["format"])
+            for found in _descriptions(options):
                 code = UNREADABLE if found.error else code
                 _print(found, as_json=options["json"])
         except BrokenPipeError:
             # Whoever read this has seen enough; Python would complain at its end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(code)
+
+
+def _descriptions(options: dict[str, Any]) -> Iterator[FileDescription]:
+    paths: Iterable[Path] = options["files"]
+    for path in files_below(paths) if options["each"] else paths:
+        read = describe_folder if path.is_dir() else describe_file
+        yield read(path, slug=options["format"])
 
 
 def _print(found: FileDescription, *, as_json: bool) -> None:

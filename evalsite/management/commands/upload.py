@@ -16,7 +16,9 @@ FAILED, WRONG_CALL = 1, 2
 
 
 class Command(BaseCommand):
-    """Sends only what is not there yet, so it may be called again at any time.
+    """Sends folders as zips, and files as they are.
+
+    Sends only what is not there yet, so it may be called again at any time.
 
     Ends with 0 when everything is there, 1 when something could not be sent (or read,
     with --wait), and 2 when it was called wrongly.
@@ -42,9 +44,10 @@ class Command(BaseCommand):
             help="read the files as this format instead of recognising it",
         )
         parser.add_argument(
-            "--zip",
+            "--each",
             action="store_true",
-            help="send each folder as one zip, for formats that span several files",
+            help="send the files of folders one by one, instead of each folder as one "
+            "zip; files that belong together are then not read together",
         )
         parser.add_argument(
             "--wait", action="store_true", help="wait until all was read; print counts"
@@ -72,13 +75,14 @@ def _run(options: dict[str, Any]) -> int:
     except ValueError as error:
         return _stop(str(error), WRONG_CALL)
     sender = Sender(client, _say, slug=options["format"], dry_run=options["dry_run"])
-    parcels = parcels_of(options["paths"], zip_folders=options["zip"])
+    parcels = parcels_of(options["paths"], each=options["each"])
     try:
         outcome = sender.send_all(parcels)
         if options["wait"] and not options["dry_run"]:
             sender.wait()
     except Refused as refusal:
-        _say(sender.outcome.summary())
+        if sender.outcome.total:
+            _say(sender.outcome.summary())
         return _stop(str(refusal), FAILED)
     _say(outcome.summary())
     return 0 if outcome.is_good else FAILED
