@@ -218,6 +218,14 @@ def test_the_engine_reads_no_clock_no_network_and_no_chance(path):
             assert chain == "random.Random"
 
 
+@pytest.mark.parametrize("path", ENGINE, ids=str)
+def test_what_waits_on_the_disk_is_sealed(path):
+    """A project may keep no bodies: a plain temporary file would hold them in clear."""
+    is_the_sealed_one = path.as_posix().endswith("apps/engine/privacy/sealed.py")
+    named = {name.partition(".")[0] for name in imports(path)}
+    assert "tempfile" not in named or is_the_sealed_one
+
+
 # Longer than 400 lines, each with the reason why it is not two files.
 LONG_FILES: dict[str, str] = {}
 

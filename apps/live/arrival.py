@@ -6,6 +6,7 @@ of a trace, one after another, are a file that the reader of OTLP files reads.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final
@@ -43,16 +44,30 @@ class Arrival(msgspec.Struct):
     without_id: int = 0
 
 
-def spans_of(request: ExportTraceServiceRequest) -> Arrival:
-    """Take a request apart; spans without usable ids are counted, not kept."""
+class TooMuchApart(Exception):
+    """The spans of a request, each with its resource and scope, are too many bytes."""
+
+
+def spans_of(
+    request: ExportTraceServiceRequest, *, most_bytes: float = math.inf
+) -> Arrival:
+    """Take a request apart; spans without usable ids are counted, not kept.
+
+    Raises `TooMuchApart` when the spans would be more than `most_bytes`.
+    """
     arrival = Arrival()
+    size = 0
     for group in request.resource_spans:
         for scope_spans in group.scope_spans:
             for span in scope_spans.spans:
                 if not (_is_id(span.trace_id) and _is_id(span.span_id)):
                     arrival.without_id += 1
                     continue
-                arrival.spans.append(_arrived(span, scope_spans, group))
+                arrived = _arrived(span, scope_spans, group)
+                size += len(arrived.data)
+                if size > most_bytes:
+                    raise TooMuchApart
+                arrival.spans.append(arrived)
     return arrival
 
 

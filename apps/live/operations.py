@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 import msgspec
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Case, F, Q, Value, When
+from django.db.models import Case, F, Q, QuerySet, Value, When
 from django.db.models.functions import Length, Now
 
 from apps.accounts.models import Project, RawBytes
@@ -21,7 +21,7 @@ from apps.live.arrival import ArrivedSpan, Refused
 from apps.live.models import LiveSpan, LiveTrace, Refusal
 from apps.traces.copying import copy_rows
 from apps.traces.encryption import seal_bytes, site_key
-from apps.traces.storage import raw_policy, size_in_words
+from apps.traces.storage import CannotKeep, raw_policy, size_in_words
 
 MAX_TRIES = 5
 LATE = "late"
@@ -61,10 +61,6 @@ class LiveClaim(msgspec.Struct, frozen=True):
     refused_count: int
     first_seen: datetime
     redactions: dict[str, int]
-
-
-class CannotKeep(Exception):
-    """The project's spans must be sealed and the site has no key; a sentence."""
 
 
 def receive_spans(
@@ -266,7 +262,7 @@ def claim_live_trace(*, lease_seconds: int) -> LiveClaim | None:
     """Claim the live trace that has been due longest; None when nothing is due.
 
     One that somebody else is about to claim is passed over. After five attempts in a
-    row that stored nothing it is not claimed again (`give_up_live_traces`).
+    row that stored nothing it is not claimed again (`give_up_live_trace`).
     """
     free = Q(lease_until=None) | Q(lease_until__lt=Now())
     with transaction.atomic():
@@ -349,19 +345,20 @@ def _end(claim: LiveClaim, changes: Mapping[str, object]) -> None:
         raise LostClaim
 
 
-def give_up_live_traces() -> list[LiveTrace]:
-    """Fail what was claimed five times and stored nothing; returns those traces."""
+def hopeless_live_traces() -> list[LiveTrace]:
+    """What was claimed five times, stored nothing and is nobody's now."""
+    return list(_hopeless().order_by("pk"))
+
+
+def _hopeless() -> QuerySet[LiveTrace]:
     free = Q(lease_until=None) | Q(lease_until__lt=Now())
-    with transaction.atomic():
-        rows = list(
-            LiveTrace.objects.select_for_update(skip_locked=True).filter(
-                free, due_at__isnull=False, tries__gte=MAX_TRIES
-            )
-        )
-        LiveTrace.objects.filter(pk__in=[row.pk for row in rows]).update(
-            due_at=None, lease_until=None, failure=GIVEN_UP
-        )
-    return rows
+    return LiveTrace.objects.filter(free, due_at__isnull=False, tries__gte=MAX_TRIES)
+
+
+def give_up_live_trace(*, live_trace_id: int) -> bool:
+    """Fail a trace that is still hopeless; whether this call did."""
+    ended = _hopeless().filter(pk=live_trace_id)
+    return ended.update(due_at=None, lease_until=None, failure=GIVEN_UP) == 1
 
 
 def forget_spans() -> int:

@@ -36,7 +36,8 @@ def pressure(*, project_id: int, now: datetime) -> Pressure | None:
     row = LiveTrace.objects.filter(due_at__isnull=False).aggregate(
         site=Sum("byte_count", default=0),
         project=Sum("byte_count", default=0, filter=Q(project_id=project_id)),
-        oldest=Min("due_at"),
+        # One that is being assembled, or ends its worker, says nothing of the others.
+        oldest=Min("due_at", filter=Q(tries=0)),
     )
     behind = (now - row["oldest"]).total_seconds() if row["oldest"] else 0.0
     if behind > settings.LIVE_MAX_DELAY_SECONDS:
@@ -83,12 +84,6 @@ def last_span_at(project: Project) -> datetime | None:
 def running(project: Project) -> int:
     """How many traces of a project have spans that are no stored trace yet."""
     return LiveTrace.objects.filter(project=project, due_at__isnull=False).count()
-
-
-def failures(project: Project) -> QuerySet[LiveTrace]:
-    """The live traces of a project that could not be assembled, newest first."""
-    rows = LiveTrace.objects.filter(project=project).exclude(failure="")
-    return rows.order_by("-last_seen")
 
 
 def refusals(project: Project, *, since: datetime) -> QuerySet[Refusal]:

@@ -27,7 +27,6 @@ from django.db import (
 from apps.accounts.models import Project, RawBytes
 from apps.engine.format import Opened, Source
 from apps.engine.formats.otlp_protobuf import OtlpProtobuf
-from apps.engine.root_input import root_input_hash
 from apps.engine.trace import Trace
 from apps.live.arrival import framed
 from apps.live.operations import (
@@ -37,7 +36,8 @@ from apps.live.operations import (
     claim_live_trace,
     fail,
     finish,
-    give_up_live_traces,
+    give_up_live_trace,
+    hopeless_live_traces,
     put_back,
 )
 from apps.live.queries import span_data
@@ -56,7 +56,7 @@ from apps.traces.streams import (
     rewrite_live_trace,
     write_live_trace,
 )
-from apps.traces.trials import find_trials
+from apps.traces.trials import find_trials, lock_finding
 
 logger = logging.getLogger(__name__)
 
@@ -69,9 +69,12 @@ _FAULTS_OF_CONTENT = (DataError, ProgrammingError)
 
 def give_up_hopeless() -> None:
     """Give up what was tried five times, with a line in the receipt of its stream."""
-    with transaction.atomic():
-        for row in give_up_live_traces():
+    for row in hopeless_live_traces():
+        with transaction.atomic():
+            # The stream before the trace, as whoever still works on it locks them.
             _write_into_receipt(row.project_id, row.first_seen, row.native_id, GIVEN_UP)
+            if not give_up_live_trace(live_trace_id=row.pk):
+                transaction.set_rollback(True)
 
 
 def _write_into_receipt(
@@ -144,14 +147,20 @@ def _store(claim: LiveClaim, clock: Clock) -> None:
     project = Project.objects.get(pk=claim.project_id)
     privacy = Privacy.of(project)
     # Bodies and secrets end here: nothing below sees what the project keeps out.
-    trace = privacy.keep(_read(claim))
+    read = _read(claim)
+    trace = privacy.keep(read)
+    digest = privacy.input_hash(of=read, kept=trace)
     upload = live_upload(project_id=project.pk, moment=claim.first_seen)
     with transaction.atomic():
-        written = _write(claim, upload.pk, trace)
+        if digest:
+            lock_finding(project_id=project.pk)
+        written = _write(claim, upload.pk, trace, digest)
         stored_as = claim.stored_as
         if written.stored is not None:
             stored_as = written.stored.trace_id
             _screen(claim, written, clock())
+        if digest:
+            find_trials(project_id=project.pk, input_hashes=[digest])
         count_redactions(
             upload_id=written.upload_id, before=claim.redactions, now=privacy.counts
         )
@@ -161,20 +170,28 @@ def _store(claim: LiveClaim, clock: Clock) -> None:
             redactions=privacy.counts,
             keeps_spans=raw_policy(project) is not RawBytes.NOT_KEPT,
         )
-    if digest := root_input_hash(trace):
-        find_trials(project_id=project.pk, input_hashes=[digest])
 
 
-def _write(claim: LiveClaim, upload_id: int, trace: Trace) -> Written:
+def _write(
+    claim: LiveClaim, upload_id: int, trace: Trace, digest: str | None
+) -> Written:
     reader = OtlpProtobuf()
     opened = Opened(member="", format=reader.slug, version=reader.version)
     grown = claim.byte_count - claim.stored_bytes
     if claim.stored_as is not None:
         return rewrite_live_trace(
-            trace_id=claim.stored_as, trace=trace, grown=grown, opened=opened
+            trace_id=claim.stored_as,
+            trace=trace,
+            grown=grown,
+            opened=opened,
+            input_hash=digest,
         )
     return write_live_trace(
-        upload_id=upload_id, trace=trace, size=claim.byte_count, opened=opened
+        upload_id=upload_id,
+        trace=trace,
+        size=claim.byte_count,
+        opened=opened,
+        input_hash=digest,
     )
 
 
@@ -203,7 +220,7 @@ def _broke(claim: LiveClaim, error: Exception) -> str:
 
 def _give_up(claim: LiveClaim, sentence: str) -> None:
     with transaction.atomic():
-        fail(claim=claim, sentence=sentence)
         _write_into_receipt(
             claim.project_id, claim.first_seen, claim.native_id, sentence
         )
+        fail(claim=claim, sentence=sentence)

@@ -7,12 +7,15 @@ stored before the setting was switched on.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import accumulate
 from typing import Any, overload
 
 import msgspec
 from django.conf import settings
+from django.utils.crypto import salted_hmac
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
 )
@@ -29,6 +32,7 @@ from apps.engine.privacy.structure import (
     wordless,
     wordless_note,
 )
+from apps.engine.root_input import root_input_hash
 from apps.engine.trace import Trace
 from apps.pipeline.refusals import NothingKept
 from apps.traces.batches import Receipt
@@ -39,6 +43,9 @@ from apps.traces.storage import (
     keeping_of,
     kept_as,
     size_in_words,
+)
+from apps.traces.storage import (
+    TooLarge as TooLargeToStore,
 )
 
 
@@ -67,6 +74,21 @@ class Privacy:
         if self._structure_only:
             return structure_of(trace)
         return self._redactor.trace(trace) if self._redacts else trace
+
+    def input_hash(self, *, of: Trace, kept: Trace) -> str | None:
+        """By what trials of one task are found, without saying what was replaced.
+
+        Two inputs with the same marks may differ in what stood there. So the hash is
+        that of the input as it came, made with the site's own key where it is not kept.
+        """
+        digest = root_input_hash(kept)
+        if digest is None or kept is of:
+            return digest
+        exact = root_input_hash(of)
+        if exact is None or exact == digest:
+            return exact
+        keyed = salted_hmac("evalsite.root_input", exact, algorithm="sha256")
+        return keyed.hexdigest()[: len(exact)]
 
     @overload
     def keep_words(self, item: Rejected) -> Rejected: ...
@@ -134,7 +156,8 @@ class _Reduction:
     def __init__(self, received: ReceivedFile, project: Project) -> None:
         self._received = received
         self._receipt = Receipt()
-        self._formats: dict[str, int] = {}
+        self._opened: Opened | None = None
+        self._runs: list[list[Any]] = []
         self._count = 0
         self._writer = Receiver(
             limit=settings.MAX_UPLOAD_BYTES,
@@ -156,7 +179,7 @@ class _Reduction:
                 "so nothing of the file was kept."
             )
         if failure:
-            self._receipt.reject(Rejected("the rest of the file", failure))
+            self._receipt.reject(wordless(Rejected("the rest of the file", failure)))
         made = self._writer.finish()
         return msgspec.structs.replace(
             made,
@@ -172,7 +195,7 @@ class _Reduction:
             with closing(items):  # type: ignore[type-var] # a generator, which closes
                 for item in items:
                     self._take(item)
-        except TooLarge as error:
+        except (TooLarge, TooLargeToStore) as error:
             self._count = 0
             return (
                 f"{error} In a project that keeps structure only a file may hold "
@@ -194,12 +217,24 @@ class _Reduction:
         if isinstance(item, Trace):
             self._writer.take(dump(structure_of(item)))
             self._count += 1
+            self._count_reader()
         elif isinstance(item, Rejected):
             self._receipt.reject(wordless(item))
         elif isinstance(item, Note):
             self._receipt.note(wordless_note(item))
         elif isinstance(item, Opened):
-            self._formats[item.format] = item.version
+            self._opened = item
+            self._receipt.read_by(item, files=1)
+
+    def _count_reader(self) -> None:
+        """Remember who read this trace: runs of traces of one reader, in order."""
+        if self._opened is None:
+            raise ValueError("A trace came before the name of its reader.")
+        self._receipt.read_by(self._opened, traces=1)
+        reader = [self._opened.format, self._opened.version]
+        if not self._runs or self._runs[-1][:2] != reader:
+            self._runs.append([*reader, 0])
+        self._runs[-1][2] += 1
 
     def _first_reason(self) -> str:
         if self._receipt.rejected:
@@ -210,19 +245,34 @@ class _Reduction:
     def _said(self) -> dict[str, Any]:
         """What was read of the bytes that came, for the receipt."""
         receipt = self._receipt
-        slugs = sorted(self._formats)
         return {
-            "format": ", ".join(slugs),
-            "reader_version": max(self._formats.values(), default=0),
+            "readers": receipt.readers_seen(),
+            "runs": self._runs,
             "rejected_count": receipt.rejected_count,
             "rejected": [
                 {"place": one.place, "reason": one.reason} for one in receipt.rejected
             ],
-            "notes": [
-                {"code": code, "sentence": receipt.sentences[code], "count": count}
-                for code, count in receipt.note_counts.items()
-            ],
+            "notes": receipt.notes(),
         }
+
+
+class Origins:
+    """Who read the traces of a file of which only the structure is kept."""
+
+    def __init__(self, reduced: dict[str, Any] | None) -> None:
+        self._runs = (reduced or {}).get("runs", [])
+        self._ends = list(accumulate(count for _, _, count in self._runs))
+
+    def __bool__(self) -> bool:
+        return bool(self._runs)
+
+    def of(self, ordinal: int) -> Opened | None:
+        """The reader of the trace at this place, or None where nothing says."""
+        place = bisect_right(self._ends, ordinal)
+        if place == len(self._ends):
+            return None
+        slug, version, _ = self._runs[place]
+        return Opened("", slug, version)
 
 
 def _keeping_of_structure(project: Project) -> Keeping:
@@ -233,13 +283,9 @@ def _keeping_of_structure(project: Project) -> Keeping:
 
 def add_to_receipt(reduced: dict[str, Any], receipt: Receipt) -> None:
     """Repeat in a receipt what was said when the structure was taken."""
-    receipt.note(
-        Note(
-            code="structure_only",
-            sentence=f"{SENTENCE} The file was read as {reduced['format']} (reader "
-            f"version {reduced['reader_version']}).",
-        )
-    )
+    receipt.note(Note(code="structure_only", sentence=SENTENCE))
+    for one in reduced.get("readers", ()):
+        receipt.read_by(Opened("", one["format"], one["version"]), files=one["files"])
     for note in reduced["notes"]:
         receipt.note(Note(note["code"], note["sentence"], note["count"]))
     for item in reduced["rejected"]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator
-from typing import Any, BinaryIO, Final
+from contextlib import closing
+from typing import Any, BinaryIO, Final, cast
 
 from apps.engine.format import (
     Folder,
@@ -20,6 +20,7 @@ from apps.engine.format import (
     Source,
     UnreadableTrace,
 )
+from apps.engine.privacy.sealed import scratch_file
 from apps.engine.reading.archive import open_archive
 from apps.engine.reading.bytestream import MAX_UNPACKED_BYTES
 from apps.engine.reading.group_files import GroupFiles, has_name, names_below, placed
@@ -195,11 +196,11 @@ def _begins_like_zip(folder: Folder, name: str) -> bool:
 def _logs(folder: Folder, names: tuple[str, ...]) -> Iterator[Item]:
     meter = Meter(MAX_UNPACKED_BYTES)
     for name in names:
-        with tempfile.TemporaryFile() as copy:
+        with closing(scratch_file()) as copy:
             with folder.open(name) as stream:
                 shutil.copyfileobj(stream, copy)
             copy.seek(0)
-            for item in _log(copy, meter):
+            for item in _log(cast("BinaryIO", copy), meter):
                 yield placed(name, item)
 
 
