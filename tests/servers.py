@@ -7,6 +7,7 @@ that is not plain Python.
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import os
 import shutil
@@ -100,15 +101,21 @@ def _remove(folder: Path) -> None:
 def _remove_abandoned() -> None:
     """Remove folders of runs that were killed: nobody holds them any more."""
     for folder in Path(tempfile.gettempdir()).glob(_PREFIX + "*"):
-        places = Places.at(folder / "data")
-        if folder.stat().st_uid != os.geteuid() or not places.lock.exists():
-            continue
-        try:
-            with held(places):
-                pass
-        except CannotStart:
-            continue
-        _remove(folder)
+        # Another run may be removing the same folder just now.
+        with contextlib.suppress(FileNotFoundError):
+            if _is_abandoned(folder):
+                _remove(folder)
+
+
+def _is_abandoned(folder: Path) -> bool:
+    places = Places.at(folder / "data")
+    if folder.stat().st_uid != os.geteuid() or not places.lock.exists():
+        return False
+    try:
+        with held(places):
+            return True
+    except CannotStart:
+        return False
 
 
 _run = TestServers()
