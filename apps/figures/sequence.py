@@ -152,6 +152,8 @@ def _layout(series: Series, top: float) -> dict[str, Any]:
     if series.threshold is not None:
         layout["shapes"] = [_line_at(series.threshold)]
         layout["annotations"] = [_note_at(series.threshold)]
+        # Room beside the values, so that the note covers none of them.
+        layout["margin"] = {"l": 44, "r": 58, "t": 12, "b": 36}
     return layout
 
 
@@ -173,9 +175,11 @@ def _note_at(threshold: float) -> dict[str, Any]:
         "name": "red",
         "xref": "paper",
         "x": 1,
-        "xanchor": "right",
+        "xanchor": "left",
+        "xshift": 4,
+        "align": "left",
         "y": threshold,
-        "yanchor": "bottom",
+        "yanchor": "middle",
         "showarrow": False,
-        "text": f"bound {_number(threshold)}",
+        "text": f"bound<br>{_number(threshold)}",
     }

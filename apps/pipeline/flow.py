@@ -18,11 +18,16 @@ from apps.engine.formats import by_slug
 from apps.pipeline.privacy import settled
 from apps.pipeline.refusals import EmptyUpload as EmptyUpload
 from apps.pipeline.tasks import parse_upload
-from apps.review.operations import lock_undecided
 from apps.traces.models import Upload
-from apps.traces.operations import create_upload, reread_upload
+from apps.traces.operations import create_upload
+from apps.traces.rereading import reread_upload
 from apps.traces.storage import ReceivedFile
-from apps.traces.transitions import NotPossibleNow, UploadSource, UploadState
+from apps.traces.transitions import (
+    NotPossibleNow,
+    RawKept,
+    UploadSource,
+    UploadState,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -37,8 +42,8 @@ def submit_upload(
 ) -> tuple[Upload, bool]:
     """Keep an upload and wake a worker; the same bytes are the same upload.
 
-    Bytes that could not be read are read again when another format is asked for.
-    Returns the upload and whether it is new. Raises `EmptyUpload` for zero bytes,
+    Bytes that could not be read are read again when another format is asked for, or
+    when they are kept only until they are read. Returns the upload and whether it is new. Raises `EmptyUpload` for zero bytes,
     `NothingKept` where a structure-only project can keep nothing, and `KeyError` for an
     unknown format.
     """
@@ -47,6 +52,8 @@ def submit_upload(
         raise EmptyUpload(f"“{received.name}” is empty: it has 0 bytes.")
     if format_override:
         by_slug(format_override)
+    # Sending may have taken long: what is kept is what the project wants now.
+    project = Project.objects.get(pk=project.pk)
     upload, is_new = create_upload(
         project=project,
         received=settled(received, project=project, format_override=format_override),
@@ -56,16 +63,19 @@ def submit_upload(
     )
     if is_new:
         wake(upload_id=upload.pk)
-    elif format_override and upload.state == UploadState.FAILED:
+    elif upload.state == UploadState.FAILED and (
+        format_override or upload.raw_kept == RawKept.UNTIL_READ
+    ):
         read_again(upload=upload, format_override=format_override)
+        upload.refresh_from_db()
     return upload, is_new
 
 
 def read_again(*, upload: Upload, format_override: str) -> None:
     """Read the kept bytes of an upload again, maybe as another format.
 
-    Raises `NotPossibleNow` while it is being read, or when reviewers have decided
-    signals of it: their decisions would be lost.
+    What was read before stays until the new reading has found something, and no
+    decision is ever lost. Raises `NotPossibleNow` while it is being read.
     """
     if upload.source == UploadSource.LIVE:
         raise NotPossibleNow(
@@ -75,11 +85,6 @@ def read_again(*, upload: Upload, format_override: str) -> None:
     if format_override:
         by_slug(format_override)
     with transaction.atomic():
-        if not lock_undecided(upload_id=upload.pk):
-            raise NotPossibleNow(
-                "Reviewers have decided signals of this upload. Reading it again would "
-                "lose their decisions, so it stays as it is."
-            )
         reread_upload(upload=upload, format_override=format_override)
         wake(upload_id=upload.pk)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from datetime import datetime
@@ -34,9 +33,12 @@ from apps.engine.format import (
     UnreadableTrace,
 )
 from apps.engine.formats import ARCHIVE, TooLarge, read_file
+from apps.engine.privacy.structure import SENTENCE
 from apps.engine.trace import Trace
-from apps.pipeline.privacy import Privacy, add_to_receipt
-from apps.review.operations import lock_undecided, open_signals
+from apps.pipeline.privacy import Origins, Privacy, add_to_receipt
+from apps.pipeline.rereading import FoundNothing, Rereading, why_nothing
+from apps.review.erasing import lock_undecided
+from apps.review.operations import open_signals
 from apps.screening.operations import screen_traces
 from apps.traces.batches import Batch, Receipt
 from apps.traces.encryption import CannotOpen
@@ -61,7 +63,6 @@ logger = logging.getLogger(__name__)
 Clock = Callable[[], datetime]
 KeepAlive = Callable[[Claim], AbstractContextManager[object]]
 
-_NUMBER = re.compile(r"\d+")
 BATCH_BYTES = 16 * 1024 * 1024
 
 # What the database refuses today it refuses again in the next attempt.
@@ -158,27 +159,29 @@ class _Reading:
         self.clock = clock
         self.receipt = Receipt()
         self.batch = Batch()
-        self.stored_before = stored_ordinals(claim)
+        self.again = Rereading(claim, clock) if claim.rereads else None
+        self.stored_before = frozenset() if self.again else stored_ordinals(claim)
         self.traces = len(self.stored_before)
         self.bytes_written = 0
         self.reader = _ReaderName(claim)
         self.ordinal = 0
-        self.privacy = Privacy.of(Project.objects.get(pk=claim.project_id))
+        self.project = Project.objects.get(pk=claim.project_id)
+        self.privacy = Privacy.of(self.project)
+        self.origins = Origins(claim.reduced)
         if claim.reduced is not None:
             add_to_receipt(claim.reduced, self.receipt)
 
     def run(self) -> None:
         """Read to the end: finished with a receipt, or failed with a sentence."""
         try:
-            with open_raw(self.claim.sha256) as raw:
-                items = read_file(
-                    raw,
-                    name=self.claim.name,
-                    format_override=self.claim.format_override,
-                    max_unpacked_bytes=settings.MAX_UNPACKED_BYTES,
-                )
-                with closing(items):
-                    self._read(items)
+            if self.again is not None:
+                with self._items() as items:
+                    self.again.look(items, Privacy.of(self.project))
+            with self._items() as items:
+                self._read(items)
+        except FoundNothing as error:
+            self._end(str(error))
+            return
         except TooLarge as error:
             self._discard()
             self._end(str(error))
@@ -195,6 +198,18 @@ class _Reading:
             return
         self._write()
         self._end("")
+
+    @contextmanager
+    def _items(self) -> Iterator[Iterator[Item]]:
+        with open_raw(self.claim.sha256) as raw:
+            items = read_file(
+                raw,
+                name=self.claim.name,
+                format_override=self.claim.format_override,
+                max_unpacked_bytes=settings.MAX_UNPACKED_BYTES,
+            )
+            with closing(items):
+                yield items
 
     def keep_what_was_read(self) -> None:
         """Write the traces before the one that broke the reader."""
@@ -216,8 +231,11 @@ class _Reading:
     def _discard(self) -> None:
         """Drop what a bomb held so far: no trace that anyone meant to send.
 
-        What reviewers have decided meanwhile stays, with the rest of it.
+        What reviewers have decided meanwhile stays, with the rest of it, and so does
+        what an earlier reading had found.
         """
+        if self.again is not None:
+            return
         with transaction.atomic():
             if lock_undecided(upload_id=self.claim.upload_id):
                 discard_traces(claim=self.claim)
@@ -225,10 +243,13 @@ class _Reading:
 
     def _end(self, failure: str) -> None:
         if not failure and not self.traces:
-            failure = self._nothing_found()
+            failure = why_nothing(self.receipt)
         failure = self.privacy.keep_sentence(failure)
+        if self.again is not None and not self.again.has_begun:
+            self.again.keep_as_it_was(failure)
+            return
         self.receipt.redactions = self.privacy.counts
-        if failure and not self.traces:
+        if failure and not self.traces and self.again is None:
             fail_upload(claim=self.claim, sentence=failure, receipt=self.receipt)
             return
         if failure:
@@ -236,18 +257,12 @@ class _Reading:
         find_trials_of_upload(
             project_id=self.claim.project_id, upload_id=self.claim.upload_id
         )
-        finish_upload(claim=self.claim, receipt=self.receipt)
+        if self.again is not None:
+            self.again.finish(self.receipt, is_whole=not failure)
+        else:
+            finish_upload(claim=self.claim, receipt=self.receipt)
         if not failure:
             forget_raw(upload_id=self.claim.upload_id)
-
-    def _nothing_found(self) -> str:
-        if self.receipt.rejected:
-            first = self.receipt.rejected[0]
-            return (
-                f"None of the {self.receipt.rejected_count} records could be read. "
-                f"The first, {first.place}: {first.reason}"
-            )
-        return "There is no trace in this file."
 
     def _read(self, items: Iterator[Item]) -> None:
         for item in items:
@@ -259,20 +274,23 @@ class _Reading:
                 self._write()
 
     def _take_trace(self, trace: Trace) -> None:
+        if origin := self.origins.of(self.ordinal):
+            self.reader.open(origin)
         opened = self.reader.of_a_trace()
         # Bodies and secrets end here: nothing below sees what the project keeps out.
-        trace = self.privacy.keep(trace)
+        kept = self.privacy.keep(trace)
         if self.ordinal not in self.stored_before:
-            self.batch.add_trace(self.ordinal, trace, opened)
-        self._note_traces(trace)
+            asked = self.privacy.input_hash(of=trace, kept=kept)
+            self.batch.add_trace(self.ordinal, kept, opened, asked)
+        self._note_traces(kept)
         self.receipt.read_by(opened, traces=1)
         self.ordinal += 1
 
     def _note_traces(self, trace: Trace) -> None:
-        """Count what was decided about traces; numbers inside the sentences differ."""
         for sentence in trace.notes:
-            code = "trace: " + _NUMBER.sub("n", sentence)
-            self.receipt.note(Note(code=code, sentence=sentence))
+            # The receipt says this once of the whole upload.
+            if self.claim.reduced is None or sentence != SENTENCE:
+                self.receipt.trace_notes.add(sentence)
 
     def _take(self, item: Rejected | Note | Progress | Opened) -> None:
         if isinstance(item, Rejected):
@@ -280,8 +298,10 @@ class _Reading:
         elif isinstance(item, Note):
             self.receipt.note(self.privacy.keep_words(item))
         elif isinstance(item, Opened):
+            if self.origins:
+                return
             self.reader.open(item)
-            self.receipt.read_by(item, files=1)
+            self.receipt.read_by(item, files=item.files)
         else:
             self.batch.progress = item
 
@@ -311,6 +331,8 @@ class _Reading:
 
     def _store(self, batch: Batch) -> None:
         with transaction.atomic():
+            if self.again is not None:
+                batch = self.again.write_over(batch)
             stored = store_batch(claim=self.claim, batch=batch)
             queued = screen_traces(project_id=self.claim.project_id, traces=stored)
             per_trace = open_signals(

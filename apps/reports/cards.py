@@ -198,7 +198,7 @@ def _chance_facts(part: ChancePart | None, of_signal: float | None) -> list[Fact
     if part.floor is not None:
         words += f"; smallest attainable here {part.floor:.4g}"
     if of_signal is not None:
-        words += f"; the check fires by chance in {percent(of_signal)} of such cases"
+        words += f"; the check gives a signal by chance in {percent(of_signal)} of such cases"
     return [
         Fact("Probability", own(words)),
         Fact("Null model", said(part.model)),

@@ -67,12 +67,17 @@ def rate(part: Rate) -> str:
 
 
 def expected(value: float | None) -> str:
-    """How many signals chance alone would give, or that nothing says."""
+    """How many signals chance alone would give: `about 0.35`, `less than 0.01`, `none`.
+
+    Or that nothing says.
+    """
     if value is None:
         return "no null model"
-    if 0 < value < 0.005:
-        return "under 0.01"
-    return f"{value:.2f}".rstrip("0").rstrip(".")
+    if value == 0:
+        return "none"
+    if value < 0.01:
+        return "less than 0.01"
+    return "about " + f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def utc(moment: datetime) -> str:
@@ -96,7 +101,7 @@ def spaced(code: str) -> str:
 
 
 def association(found: Association | None) -> str:
-    """`Of 22 that fired 1 passed, of 39 that did not 12 passed; Fisher exact p = 2.2 %`.
+    """`Of 22 with a signal 1 passed, of 39 without 12 passed; Fisher exact p = 2.2 %`.
 
     With the number of distinct tasks and what it means for the p, or that there are
     not enough outcomes for one.
@@ -104,8 +109,8 @@ def association(found: Association | None) -> str:
     if found is None:
         return "not enough outcomes: no applicable trace passed or failed"
     table = (
-        f"Of {number(found.fired)} that fired {number(found.fired_passed)} passed, "
-        f"of {number(found.not_fired)} that did not "
+        f"Of {number(found.fired)} with a signal {number(found.fired_passed)} passed, "
+        f"of {number(found.not_fired)} without "
         f"{number(found.not_fired_passed)} passed"
     )
     if found.p is None:

@@ -99,7 +99,7 @@ def open_signals(
 
 
 def write_rescreened(signal: Signal, *, note: str) -> None:
-    """Save a locked signal whose trace was changed by late spans, and say so."""
+    """Save a locked signal whose trace has new content, and say so."""
     _write(signal, act=Act.RESCREENED, by=None, decision=note)
 
 
@@ -345,18 +345,6 @@ def _has_moved_on(signal: Signal, base_version: int) -> bool:
     since = HistoryEntry.objects.filter(signal=signal, base_version__gte=base_version)
     claims = [Act.CLAIMED.value, Act.EXPIRED.value, Act.RELEASED.value]
     return since.exclude(act__in=claims).exists()
-
-
-def lock_undecided(*, upload_id: int) -> bool:
-    """Whether nobody has ever decided a signal of this upload; locks its signals.
-
-    Until the caller's transaction ends nobody can decide one, so what it takes away
-    cannot hold a decision.
-    """
-    signals = Signal.objects.select_for_update().filter(trace__upload_id=upload_id)
-    locked = list(signals.order_by("pk").values_list("pk", flat=True))
-    decided = HistoryEntry.objects.filter(signal_id__in=locked, act=Act.DECIDED.value)
-    return not decided.exists()
 
 
 def undo(*, signal_id: int, user: User, base_version: int) -> Signal:

@@ -33,18 +33,24 @@ from apps.traces.operations import allow_erasing_history
 Key = tuple[str, int, str, str]
 Steps = Mapping[int, int]
 
-_CHANGED = "Late spans changed this trace."
+LATE_SPANS = "Late spans changed this trace."
+READ_AGAIN = "This trace was read again, and its content changed."
 
 
 def rescreen(
-    *, project_id: int, stored: StoredTrace, moved: Steps, now: datetime
+    *,
+    project_id: int,
+    stored: StoredTrace,
+    moved: Steps,
+    now: datetime,
+    why: str = LATE_SPANS,
 ) -> int:
     """Answer anew about a replaced trace; returns how many signals it has now.
 
     Runs inside the caller's transaction. `moved` says where the steps of the old
-    content stand in the new one.
+    content stand in the new one, and `why` what the history says of the change.
     """
-    renewal = _Renewal(stored, moved)
+    renewal = _Renewal(stored, moved, why)
     signals = list(
         Signal.objects.select_for_update(of=("self",))
         .filter(trace_id=stored.trace_id)
@@ -64,7 +70,8 @@ def rescreen(
 class _Renewal:
     """Sorts the signals of a trace into kept, changed and gone."""
 
-    def __init__(self, stored: StoredTrace, moved: Steps) -> None:
+    def __init__(self, stored: StoredTrace, moved: Steps, why: str) -> None:
+        self._why = why
         self._moved = moved
         self._answers: dict[Key, Answered] = {
             key_of(check, answer): (stored, check, answer)
@@ -95,12 +102,12 @@ class _Renewal:
                 self._keep(signal)
             elif signal.pk in decided:
                 self._keep(signal)
-                _tell(signal, _after_a_decision(found))
+                _tell(signal, f"{self._why} {_after_a_decision(found)}")
             elif stands:
                 self._changed[key] = signal
             elif signal.state == SignalState.CLAIMED or signal.pk in drafted:
                 self._keep(signal)
-                _tell(signal, _NO_LONGER)
+                _tell(signal, f"{self._why} {_NO_LONGER}")
             else:
                 self.gone.append(signal.pk)
 
@@ -137,17 +144,17 @@ class _Renewal:
                 continue
             before = signal.headline
             _point_at(signal, item)
-            _tell(signal, f"{_CHANGED} The evidence is new. Before: {before}")
+            _tell(signal, f"{self._why} The evidence is new. Before: {before}")
         return new
 
 
 _NO_LONGER = (
-    f"{_CHANGED} The check no longer fires here; the evidence shown is that of before."
+    "The check gives no signal here any more; the evidence shown is that of before."
 )
 
 
 def _after_a_decision(found: Answered | None) -> str:
-    kept = f"{_CHANGED} The decision and its evidence stay as they were; the check "
+    kept = "The decision and its evidence stay as they were; the check "
     if found is None:
         return kept + "no longer has an answer about this part of the trace."
     return kept + f"now says: {found[2].headline}"

@@ -9,6 +9,7 @@ import msgspec
 
 from apps.engine.format import Note, Opened, Progress, Rejected
 from apps.engine.trace import Trace as EngineTrace
+from apps.traces.trace_notes import TraceNotes
 
 MAX_REJECTED_KEPT = 100
 COPY_BATCH_STEPS = 4_000
@@ -20,12 +21,20 @@ class Batch(msgspec.Struct):
 
     traces: list[tuple[int, EngineTrace]] = []
     readers: dict[int, Opened] = {}
+    input_hashes: dict[int, str | None] = {}
     rejected: list[Rejected] = []
     progress: Progress | None = None
     steps: int = 0
 
-    def add_trace(self, ordinal: int, trace: EngineTrace, opened: Opened) -> None:
-        """Take a trace with its place in the upload and the reader that found it."""
+    def add_trace(
+        self,
+        ordinal: int,
+        trace: EngineTrace,
+        opened: Opened,
+        input_hash: str | None = None,
+    ) -> None:
+        """Take a trace: its place in the upload, its reader, the hash of its input."""
+        self.input_hashes[ordinal] = input_hash
         self.traces.append((ordinal, trace))
         self.readers[ordinal] = opened
         self.steps += len(trace.steps)
@@ -41,6 +50,7 @@ class Receipt(msgspec.Struct):
 
     rejected: list[Rejected] = []
     rejected_count: int = 0
+    trace_notes: TraceNotes = msgspec.field(default_factory=TraceNotes)
     note_counts: Counter[str] = msgspec.field(default_factory=Counter)
     sentences: dict[str, str] = {}
     redactions: dict[str, int] = {}
@@ -70,3 +80,11 @@ class Receipt(msgspec.Struct):
         """Count a note; the first sentence of each code is the one that shows."""
         self.note_counts[note.code] += note.count
         self.sentences.setdefault(note.code, note.sentence)
+
+    def notes(self) -> list[dict[str, Any]]:
+        """All notes as an upload keeps them: of the file, then of its traces."""
+        of_file = [
+            {"code": code, "sentence": self.sentences[code], "count": count}
+            for code, count in self.note_counts.items()
+        ]
+        return of_file + self.trace_notes.all()

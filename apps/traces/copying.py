@@ -6,7 +6,7 @@ Django's bulk_create costs ten times as much per row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +14,6 @@ from django.db import connection
 from psycopg.types.json import Jsonb, set_json_dumps
 
 from apps.engine.format import Opened
-from apps.engine.root_input import root_input_hash
 from apps.engine.trace import Trace as EngineTrace
 from apps.traces.codec import (
     INVOCATION_COLUMNS,
@@ -66,13 +65,17 @@ _TRACE_COLUMNS = (
 
 
 class NewTrace(msgspec.Struct, frozen=True):
-    """A trace that is about to be written: its place, hash, counts and reader."""
+    """A trace that is about to be written: its place, hash, counts and reader.
+
+    `input_hash` is that of the root input, by which its trials are found.
+    """
 
     ordinal: int
     content_hash: str
     trace: EngineTrace
     counts: Counts
     reader: Opened
+    input_hash: str | None = None
 
 
 class StoredTrace(msgspec.Struct, frozen=True):
@@ -125,7 +128,7 @@ def _trace_row(
         task_ids.get(trace.task) if trace.task else None,
         trace.trial,
         False,
-        root_input_hash(trace),
+        new.input_hash,
         trace.start_ns,
         trace.end_ns,
         trace.order.value,
@@ -152,38 +155,9 @@ def copy_traces(
     *, upload: Upload, new: Sequence[NewTrace], task_ids: Mapping[str, int]
 ) -> list[StoredTrace]:
     """Write traces with everything in them, inside the caller's transaction."""
-    return _copy(upload, new, task_ids, _new_ids(len(new)))
-
-
-def copy_over(
-    *, trace_id: int, upload: Upload, new: NewTrace, task_ids: Mapping[str, int]
-) -> StoredTrace:
-    """Write a trace in the place of another one, whose id it takes.
-
-    Runs inside the caller's transaction. What points at the trace goes on doing so;
-    what was said of the old content is the caller's to replace.
-    """
-    with connection.cursor() as cursor:
-        for table in ("agentinvocation", "step", "bodychunk"):
-            cursor.execute(
-                f"DELETE FROM traces_{table} WHERE trace_id = %s",  # noqa: S608
-                [trace_id],
-            )
-        # The foreign keys are checked when the transaction ends: the row is back then.
-        cursor.execute("DELETE FROM traces_trace WHERE id = %s", [trace_id])
-    [stored] = _copy(upload, [new], task_ids, [trace_id])
-    return stored
-
-
-def _copy(
-    upload: Upload,
-    new: Sequence[NewTrace],
-    task_ids: Mapping[str, int],
-    ids: Sequence[int],
-) -> list[StoredTrace]:
     stored = [
         StoredTrace(trace_id, item.content_hash, item.trace)
-        for trace_id, item in zip(ids, new, strict=True)
+        for trace_id, item in zip(_new_ids(len(new)), new, strict=True)
     ]
     copy_rows(
         "traces_trace",
@@ -193,6 +167,44 @@ def _copy(
             for s, item in zip(stored, new, strict=True)
         ),
     )
+    _copy_content(stored)
+    return stored
+
+
+def copy_over(
+    *,
+    trace_id: int,
+    upload: Upload,
+    new: NewTrace,
+    task_ids: Mapping[str, int],
+    kept: Collection[str],
+) -> StoredTrace:
+    """Write a trace over another one, whose row it takes but for the columns `kept`.
+
+    Runs inside the caller's transaction, which holds the row. What points at the trace
+    goes on doing so; what was said of the old content is the caller's to replace.
+    """
+    row = zip(_TRACE_COLUMNS, _trace_row(trace_id, new, upload, task_ids), strict=True)
+    values = {name: value for (name, _), value in row if name not in kept}
+    # Never deleted and inserted: whoever waits for the row would find none.
+    changes = ", ".join(f'"{name}" = %s' for name in values)
+    with connection.cursor() as cursor:
+        set_json_dumps(msgspec.json.encode, cursor.cursor)
+        for table in ("agentinvocation", "step", "bodychunk"):
+            cursor.execute(
+                f"DELETE FROM traces_{table} WHERE trace_id = %s",  # noqa: S608
+                [trace_id],
+            )
+        cursor.execute(
+            f"UPDATE traces_trace SET {changes} WHERE id = %s",  # noqa: S608
+            [*values.values(), trace_id],
+        )
+    stored = StoredTrace(trace_id, new.content_hash, new.trace)
+    _copy_content([stored])
+    return stored
+
+
+def _copy_content(stored: Sequence[StoredTrace]) -> None:
     copy_rows(
         "traces_agentinvocation",
         INVOCATION_COLUMNS,
@@ -212,4 +224,3 @@ def _copy(
             for first, data in body_chunks(s.trace.steps)
         ),
     )
-    return stored

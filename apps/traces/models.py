@@ -47,6 +47,11 @@ class Upload(models.Model):
     `redactions` counts the secrets that were replaced, by rule slug. Of a
     structure-only upload `stored_sha256` is the hash of what lies in the store, and
     `reduced` says what was read of the bytes that came, and rejected.
+
+    `reread_as` is set while an upload that has traces is being read again: the slug of
+    the format, or empty for what the content says; NULL otherwise. `reread_note` says
+    why the last such reading changed nothing. `doubled_count` is how many of
+    `duplicate_count` stood in this very upload already.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
@@ -76,6 +81,8 @@ class Upload(models.Model):
     tries = models.IntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
     failure = models.TextField(blank=True)
+    reread_as = models.CharField(max_length=40, null=True)
+    reread_note = models.TextField(blank=True, default="", db_default="")
 
     bytes_read = models.BigIntegerField(default=0)
     bytes_total = models.BigIntegerField(null=True)
@@ -88,6 +95,7 @@ class Upload(models.Model):
     error_count = models.IntegerField(default=0, db_default=0)
     readers = models.JSONField(default=list, db_default=[])
     duplicate_count = models.IntegerField(default=0)
+    doubled_count = models.IntegerField(default=0, db_default=0)
     rejected_count = models.IntegerField(default=0)
     signal_count = models.IntegerField(default=0)
     models_seen = ArrayField(models.TextField(), default=list)
@@ -255,6 +263,11 @@ class Trace(models.Model):
                 fields=["project", "name"],
                 name="trace_by_name",
                 opclasses=["int8_ops", "varchar_pattern_ops"],
+            ),
+            models.Index(
+                fields=["project", "session"],
+                condition=~Q(session=""),
+                name="trace_by_session",
             ),
             GinIndex(fields=["models_seen"], name="trace_models"),
             GinIndex(fields=["agents_seen"], name="trace_agents"),

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 from django.db import connection, transaction
-from django.db.models import F, Q
+from django.db.models import Case, F, Q, When
 from django.db.models.functions import Now
 
 from apps.engine.format import Progress, Rejected
@@ -25,8 +25,6 @@ from apps.traces.models import RejectedRecord, Task, Trace, Upload
 from apps.traces.raw_bytes import create_upload as create_upload
 from apps.traces.transitions import (
     MAX_TRIES,
-    NotPossibleNow,
-    RawKept,
     UploadState,
     check_can_follow,
 )
@@ -39,6 +37,7 @@ _COUNTERS = (
     "usage_known",
     "error_count",
     "duplicate_count",
+    "doubled_count",
     "signal_count",
 )
 
@@ -58,6 +57,7 @@ class Claim(msgspec.Struct, frozen=True):
     format_override: str
     lease_seconds: int
     reduced: dict[str, Any] | None = None
+    rereads: bool = False
 
 
 def claim_upload(*, upload_id: int, lease_seconds: int) -> Claim | None:
@@ -75,7 +75,9 @@ def claim_upload(*, upload_id: int, lease_seconds: int) -> Claim | None:
         attempt=F("attempt") + 1,
         tries=F("tries") + 1,
         lease_until=lease,
-        duplicate_count=0,
+        # What is read again keeps its numbers until the new reading has found something.
+        duplicate_count=_unless_rereading(F("duplicate_count")),
+        doubled_count=_unless_rereading(F("doubled_count")),
     )
     if claimed != 1:
         return None
@@ -86,13 +88,20 @@ def claim_upload(*, upload_id: int, lease_seconds: int) -> Claim | None:
         attempt=upload.attempt,
         sha256=upload.raw_sha256,
         name=upload.name,
-        format_override=upload.format_override,
+        format_override=(
+            upload.format_override if upload.reread_as is None else upload.reread_as
+        ),
         lease_seconds=lease_seconds,
         reduced=upload.reduced,
+        rereads=upload.reread_as is not None,
     )
 
 
-def _hold(claim: Claim) -> Upload:
+def _unless_rereading(counter: F) -> Case:
+    return Case(When(reread_as__isnull=True, then=0), default=counter)
+
+
+def hold(claim: Claim) -> Upload:
     """Lock the upload's row for this transaction; raises `LostClaim`."""
     upload = (
         Upload.objects.select_for_update()
@@ -143,14 +152,14 @@ def _known_native_ids(claim: Claim, batch: Batch) -> dict[str, tuple[str, int]]:
     }
 
 
-def _sort_out_known(claim: Claim, batch: Batch) -> tuple[list[NewTrace], int]:
+def _sort_out_known(claim: Claim, batch: Batch) -> tuple[list[NewTrace], Counter[bool]]:
     """Traces that are new, and how many were here already with the same content.
 
-    The same id with other content is rejected: the first one is kept.
+    Those that stood in this very upload before are counted under True. The same id with other content is rejected: the first one is kept.
     """
     known = _known_native_ids(claim, batch)
     new: list[NewTrace] = []
-    here = 0
+    here: Counter[bool] = Counter()
     for ordinal, trace in batch.traces:
         digest = content_hash(trace)
         if trace.native_id is None or trace.native_id not in known:
@@ -162,7 +171,7 @@ def _sort_out_known(claim: Claim, batch: Batch) -> tuple[list[NewTrace], int]:
             if trace.native_id:
                 known[trace.native_id] = (digest, claim.upload_id)
         elif known[trace.native_id][0] == digest:
-            here += 1
+            here[known[trace.native_id][1] == claim.upload_id] += 1
         else:
             batch.rejected.append(
                 Rejected(
@@ -228,12 +237,13 @@ def store_batch(*, claim: Claim, batch: Batch) -> list[StoredTrace]:
     The caller adds what else belongs to these traces (their screenings) before it
     commits, so that a trace is visible only with its answers. Raises `LostClaim`.
     """
-    upload = _hold(claim)
+    upload = hold(claim)
     new, here = _sort_out_known(claim, batch)
     tasks = _task_ids(claim, new)
     stored = copy_traces(upload=upload, new=new, task_ids=tasks) if new else []
     _count(upload, new)
-    upload.duplicate_count += here
+    upload.duplicate_count += here.total()
+    upload.doubled_count += here[True]
     if stored:
         # Whatever ended the attempts before, the file lets itself be read.
         upload.tries = 0
@@ -249,9 +259,9 @@ def finish_upload(*, claim: Claim, receipt: Receipt) -> None:
     Raises `LostClaim`.
     """
     with transaction.atomic():
-        upload = _hold(claim)
+        upload = hold(claim)
         check_can_follow(UploadState(upload.state), UploadState.DONE)
-        _write_receipt(upload, receipt)
+        write_receipt(upload, receipt)
         upload.state = UploadState.DONE.value
         upload.bytes_read = upload.bytes_total or upload.bytes_read
         upload.lease_until = None
@@ -262,9 +272,9 @@ def finish_upload(*, claim: Claim, receipt: Receipt) -> None:
 def fail_upload(*, claim: Claim, sentence: str, receipt: Receipt) -> None:
     """End an upload of which nothing could be read, with a sentence. `LostClaim`."""
     with transaction.atomic():
-        upload = _hold(claim)
+        upload = hold(claim)
         check_can_follow(UploadState(upload.state), UploadState.FAILED)
-        _write_receipt(upload, receipt)
+        write_receipt(upload, receipt)
         upload.state = UploadState.FAILED.value
         upload.failure = sentence
         upload.lease_until = None
@@ -272,7 +282,8 @@ def fail_upload(*, claim: Claim, sentence: str, receipt: Receipt) -> None:
         upload.save()
 
 
-def _write_receipt(upload: Upload, receipt: Receipt) -> None:
+def write_receipt(upload: Upload, receipt: Receipt) -> None:
+    """Put what a reading had to say on the upload's row; the caller saves it."""
     RejectedRecord.objects.filter(upload=upload).delete()
     RejectedRecord.objects.bulk_create(
         [
@@ -288,10 +299,7 @@ def _write_receipt(upload: Upload, receipt: Receipt) -> None:
     upload.rejected_count = receipt.rejected_count
     upload.redactions = receipt.redactions
     upload.readers = receipt.readers_seen()
-    upload.notes = [
-        {"code": code, "sentence": receipt.sentences[code], "count": count}
-        for code, count in receipt.note_counts.items()
-    ]
+    upload.notes = receipt.notes()
 
 
 def add_signal_counts(*, claim: Claim, per_trace: dict[int, int]) -> None:
@@ -312,7 +320,7 @@ def add_signal_counts(*, claim: Claim, per_trace: dict[int, int]) -> None:
 def discard_traces(*, claim: Claim) -> None:
     """Drop what was stored of an upload that must not be kept in part. `LostClaim`."""
     with transaction.atomic():
-        upload = _hold(claim)
+        upload = hold(claim)
         allow_erasing_history()
         Trace.objects.filter(upload=upload).delete()
         for name in _COUNTERS:
@@ -323,12 +331,25 @@ def discard_traces(*, claim: Claim) -> None:
 
 
 def give_up_stuck_uploads() -> int:
-    """Fail what was claimed three times and stored nothing; returns how many."""
-    return Upload.objects.filter(
+    """End what was claimed three times and stored nothing; returns how many.
+
+    It fails; what was being read again is done, with the traces that it had.
+    """
+    stuck = Upload.objects.filter(
         state=UploadState.READING.value,
         lease_until__lt=Now(),
         tries__gte=MAX_TRIES,
-    ).update(
+    )
+    reread = stuck.filter(reread_as__isnull=False).update(
+        state=UploadState.DONE.value,
+        lease_until=None,
+        reread_as=None,
+        reread_note=(
+            f"Reading this file again ended the worker {MAX_TRIES} times. The traces "
+            "that it had are kept."
+        ),
+    )
+    return reread + stuck.filter(reread_as__isnull=True).update(
         state=UploadState.FAILED.value,
         finished_at=Now(),
         lease_until=None,
@@ -343,38 +364,3 @@ def allow_erasing_history() -> None:
     """Let this transaction remove history together with the traces it belongs to."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('evalsite.erasing', 'yes', true)")
-
-
-def reread_upload(*, upload: Upload, format_override: str) -> None:
-    """Forget what was read and read the kept bytes again, maybe as another format.
-
-    Raises `NotPossibleNow` while it is being read. The caller makes sure that no
-    decision would be lost.
-    """
-    with transaction.atomic():
-        held = Upload.objects.select_for_update().get(pk=upload.pk)
-        check_can_follow(UploadState(held.state), UploadState.RECEIVED)
-        if held.raw_kept == RawKept.GONE:
-            raise NotPossibleNow(
-                "The bytes of this upload were removed once they were read, as this "
-                "project wants it. It cannot be read again."
-            )
-        allow_erasing_history()
-        Trace.objects.filter(upload=held).delete()
-        RejectedRecord.objects.filter(upload=held).delete()
-        fresh = Upload(
-            pk=held.pk,
-            project=held.project,
-            sha256=held.sha256,
-            size=held.size,
-            name=held.name,
-            created_by=held.created_by,
-            created_at=held.created_at,
-            state=UploadState.RECEIVED.value,
-            attempt=held.attempt,
-            format_override="" if held.stored_sha256 else format_override,
-            raw_kept=held.raw_kept,
-            stored_sha256=held.stored_sha256,
-            reduced=held.reduced,
-        )
-        fresh.save(force_update=True)

@@ -65,6 +65,11 @@ class About(msgspec.Struct, frozen=True):
     needs_key: bool = False
 
 
+class _Became(msgspec.Struct, frozen=True):
+    upload_id: int
+    was_here: bool = False
+
+
 class Part:
     """One unfinished upload."""
 
@@ -133,18 +138,30 @@ class Part:
             except FileNotFoundError as error:
                 raise Gone from error
 
-    def finish(self, *, upload_id: int) -> None:
+    def finish(self, *, upload_id: int, was_here: bool = False) -> None:
         """Drop the pieces and remember what they became; call it inside `alone`."""
-        _write(self.folder / _DONE, msgspec.json.encode(upload_id))
+        _write(self.folder / _DONE, msgspec.json.encode(_Became(upload_id, was_here)))
         for path, _ in self.pieces():
             path.unlink(missing_ok=True)
 
     def finished(self) -> int | None:
         """The id of the upload that it became, or None."""
+        became = self._became()
+        return became.upload_id if became else None
+
+    def was_here(self) -> bool:
+        """Whether the same bytes were an upload before these came."""
+        became = self._became()
+        return became is not None and became.was_here
+
+    def _became(self) -> _Became | None:
         try:
-            return msgspec.json.decode((self.folder / _DONE).read_bytes(), type=int)
+            said = (self.folder / _DONE).read_bytes()
         except FileNotFoundError:
             return None
+        # A bare number was written before there was more to say.
+        became = msgspec.json.decode(said, type=int | _Became)
+        return _Became(became) if isinstance(became, int) else became
 
     def drop(self) -> None:
         """Forget it with all of its bytes. Safe to run twice."""
@@ -185,6 +202,9 @@ def begin(about: About) -> tuple[Part, bool]:
     folder = project / name
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     _write(folder / _ABOUT, msgspec.json.encode(about))
+    # The pieces are as durable as the folders that lead to them.
+    for above in (project, _root(), _root().parent):
+        _make_durable(above)
     return Part(folder, about), True
 
 
@@ -196,6 +216,16 @@ def find(*, project_id: int, user_id: int, part_id: str) -> Part | None:
     if part is None or part.about.user_id != user_id:
         return None
     return part
+
+
+def parts_of(*, project_id: int, user_id: int) -> list[Part]:
+    """All unfinished uploads of this user in this project, in no order."""
+    parts = map(_load, _names_in(_folder_of(project_id)))
+    return [
+        part
+        for part in parts
+        if part and part.about.user_id == user_id and part.finished() is None
+    ]
 
 
 def remove_abandoned_parts(*, older_than_seconds: float = LASTS_SECONDS) -> int:
@@ -239,7 +269,11 @@ def _load(folder: Path) -> Part | None:
 
 
 def _count_open(project: Path) -> int:
-    return sum(not (folder / _DONE).exists() for folder in _names_in(project))
+    # What was dropped while a piece came may leave a folder without its beginning.
+    return sum(
+        (folder / _ABOUT).exists() and not (folder / _DONE).exists()
+        for folder in _names_in(project)
+    )
 
 
 def _names_in(folder: Path) -> list[Path]:

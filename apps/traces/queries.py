@@ -139,7 +139,8 @@ def _conditions(where: TraceFilter) -> Iterator[Q]:
     }
     yield Q(**{name: value for name, value in plain.items() if value})
     if where.q:
-        yield Q(name__startswith=where.q) | Q(native_id=where.q)
+        exact = Q(native_id=where.q) | Q(session=where.q)
+        yield Q(name__startswith=where.q) | exact
     if where.usage:
         yield _usage(where.usage)
 
@@ -182,6 +183,11 @@ def steps_of(
     if last is not None:
         rows = rows.filter(seq__lte=last)
     return [step_of(row) for row in rows.order_by("seq").values(*_STEP_FIELDS)]
+
+
+def has_step_times(trace_id: int) -> bool:
+    """Whether any step of a trace has a recorded start."""
+    return Step.objects.filter(trace_id=trace_id, start_ns__isnull=False).exists()
 
 
 def invocations_of(trace_id: int) -> list[EngineInvocation]:

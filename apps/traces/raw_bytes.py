@@ -30,13 +30,16 @@ def create_upload(
 ) -> tuple[Upload, bool]:
     """Keep received bytes as an upload; the same bytes are the same upload.
 
-    Returns the upload and whether it is new. The bytes are durable before the row is,
-    and bytes that were removed once they were read do not come back with a copy.
+    Returns the upload and whether it is new. The bytes are durable before the row is.
+    Bytes that were removed once they were read do not come back with a copy; those that
+    could not be read and went by age do.
     """
     with transaction.atomic():
         lock_bytes(received.stored_sha256 or received.sha256)
         known = Upload.objects.filter(project=project, sha256=received.sha256).first()
         if known is not None:
+            if known.raw_kept == RawKept.GONE and known.state == UploadState.FAILED:
+                _bring_back(known, received)
             if _needs_bytes(known, received):
                 take_over(received)
             else:
@@ -58,6 +61,14 @@ def create_upload(
         return Upload.objects.get_or_create(
             project=project, sha256=received.sha256, defaults=row
         )
+
+
+def _bring_back(known: Upload, received: ReceivedFile) -> None:
+    """Say of an upload that was never read what is kept of it now."""
+    known.raw_kept = _raw_kept_of(known.project, received).value
+    known.stored_sha256 = received.stored_sha256
+    known.reduced = received.reduced
+    known.save(update_fields=["raw_kept", "stored_sha256", "reduced"])
 
 
 def _needs_bytes(known: Upload, received: ReceivedFile) -> bool:

@@ -12,7 +12,8 @@ import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -78,6 +79,10 @@ class TooLarge(Exception):
     """More bytes came than are taken; the message is a sentence for a person."""
 
 
+class CannotKeep(ImproperlyConfigured):
+    """Bytes must be sealed and the site has no key; a sentence for a person."""
+
+
 def size_in_words(size: float) -> str:
     """A byte count for people, in steps of 1,000: `4.1 MB`."""
     unit = "bytes"
@@ -121,16 +126,16 @@ def keeping_of(project: Project, *, key: str = "") -> Keeping:
     """How arriving bytes of this project may lie on the disk.
 
     `key` is a text of `new_key` that came back with a part; `ValueError` with a
-    sentence when it is none. Raises `ImproperlyConfigured` when the project wants its
-    bytes encrypted and the site has no key any more.
+    sentence when it is none. Raises `CannotKeep` when the project wants its bytes
+    encrypted and the site has no key any more.
     """
     if project.structure_only:
         own = encryption.key_of(key) if key else encryption.key_of(new_key())
         return Keeping(key=own, needs_key=True)
     policy, site_key = raw_policy(project), encryption.site_key()
     if policy is RawBytes.ENCRYPTED and site_key is None:
-        raise ImproperlyConfigured(
-            f"The project “{project.slug}” keeps its files encrypted only, and "
+        raise CannotKeep(
+            f"The project “{project.slug}” keeps what it receives encrypted only, and "
             "EVALSITE_RAW_KEY is not set."
         )
     if policy is RawBytes.KEPT or site_key is None:
@@ -167,15 +172,25 @@ class Receiver:
             self.drop()
             raise TooLarge(too_large_sentence(self._limit))
         self._hash.update(chunk)
-        (self._sealed or self._file).write(chunk)
+        with self._dropped_when_full():
+            (self._sealed or self._file).write(chunk)
+
+    @contextmanager
+    def _dropped_when_full(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            self.drop()
+            raise
 
     def finish(self) -> ReceivedFile:
         """Make the bytes durable and return them."""
-        if self._sealed is not None:
-            self._sealed.finish()
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        with self._dropped_when_full():
+            if self._sealed is not None:
+                self._sealed.finish()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
         return ReceivedFile(
             path=self._path,
             size=self._size,
@@ -186,7 +201,8 @@ class Receiver:
 
     def drop(self) -> None:
         """Forget the bytes. Safe to run twice."""
-        self._file.close()
+        with suppress(OSError):  # a full disk, once more
+            self._file.close()
         self._path.unlink(missing_ok=True)
 
 

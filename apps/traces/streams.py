@@ -6,11 +6,9 @@ keeps its id then, and the counters of its upload follow.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
 
 import msgspec
 from django.db.models import Count, F, Max
@@ -21,7 +19,6 @@ from apps.engine.trace import Trace as EngineTrace
 from apps.traces.codec import content_hash, counts_of
 from apps.traces.copying import NewTrace, StoredTrace, copy_over, copy_traces
 from apps.traces.models import (
-    FLAG_PLACEHOLDER,
     USAGE_STATES,
     RejectedRecord,
     Step,
@@ -29,9 +26,9 @@ from apps.traces.models import (
     Trace,
     Upload,
 )
+from apps.traces.trace_notes import TraceNotes
 from apps.traces.transitions import RawKept, UploadSource, UploadState
 
-_NUMBER = re.compile(r"\d+")
 _COUNTED = (
     "step_count",
     "model_call_count",
@@ -76,7 +73,12 @@ def live_upload(*, project_id: int, moment: datetime) -> Upload:
 
 
 def write_live_trace(
-    *, upload_id: int, trace: EngineTrace, size: int, opened: Opened
+    *,
+    upload_id: int,
+    trace: EngineTrace,
+    size: int,
+    opened: Opened,
+    input_hash: str | None,
 ) -> Written:
     """Write a new live trace into its stream, inside the caller's transaction.
 
@@ -97,7 +99,7 @@ def write_live_trace(
         if twin is not None:
             trace = beside_a_file(trace)
     last = Trace.objects.filter(upload=upload).aggregate(last=Max("ordinal"))["last"]
-    new = _new(0 if last is None else last + 1, trace, opened)
+    new = _new(0 if last is None else last + 1, trace, opened, input_hash)
     [stored] = copy_traces(upload=upload, new=[new], task_ids=_task_ids(upload, trace))
     upload.trace_count += 1
     _count(upload, new, size)
@@ -107,27 +109,38 @@ def write_live_trace(
 
 
 def rewrite_live_trace(
-    *, trace_id: int, trace: EngineTrace, grown: int, opened: Opened
+    *,
+    trace_id: int,
+    trace: EngineTrace,
+    grown: int,
+    opened: Opened,
+    input_hash: str | None,
 ) -> Written:
     """Give a stored live trace new content under its old id; the caller's transaction.
 
-    Locks the stream. `grown` is by how many bytes its spans have grown. Nothing is
-    written when the content is the same.
+    Locks the stream and the trace. `grown` is by how many bytes its spans have grown.
+    Only that is written when the content is the same.
     """
     upload_id = Trace.objects.values_list("upload_id", flat=True).get(pk=trace_id)
     upload = Upload.objects.select_for_update().get(pk=upload_id)
-    old = Trace.objects.get(pk=trace_id)
+    # A person who places the trace meanwhile waits, or has been here before.
+    old = Trace.objects.select_for_update().get(pk=trace_id)
     if old.native_id is None and trace.native_id is not None:
         trace = beside_a_file(trace)
     if old.content_hash == content_hash(trace):
+        _grow(upload, grown)
+        upload.save(update_fields=["size", "bytes_read"])
         return Written(None, upload_id)
-    new = _new(old.ordinal, trace, opened)
+    new = _new(old.ordinal, trace, opened, input_hash)
     states = _usage_states(trace_id)
-    moved = _moved(trace_id, trace)
+    moved = moved_steps(trace_id, trace)
     stored = copy_over(
-        trace_id=trace_id, upload=upload, new=new, task_ids=_task_ids(upload, trace)
+        trace_id=trace_id,
+        upload=upload,
+        new=new,
+        task_ids=_task_ids(upload, trace),
+        kept=columns_that_stay(old, new),
     )
-    Trace.objects.filter(pk=trace_id).update(**_not_from_spans(old))
     for name in _COUNTED:
         setattr(upload, name, getattr(upload, name) - getattr(old, name))
     _add_states(upload, {state: -count for state, count in states.items()})
@@ -140,7 +153,6 @@ def rewrite_live_trace(
 def _usage_states(trace_id: int) -> dict[str, int]:
     """How many calls of a stored trace are in each state of usage, by its name."""
     calls = Step.objects.filter(trace_id=trace_id, usage_state__isnull=False)
-    calls = calls.annotate(mark=F("flags").bitand(FLAG_PLACEHOLDER)).filter(mark=0)
     counts = calls.order_by().values("usage_state").annotate(n=Count("seq"))
     return {
         USAGE_STATES[state].value: number
@@ -155,7 +167,8 @@ def _add_states(upload: Upload, change: Mapping[str, int]) -> None:
     upload.usage_states = {state: count for state, count in total.items() if count > 0}
 
 
-def _moved(trace_id: int, trace: EngineTrace) -> dict[int, int]:
+def moved_steps(trace_id: int, trace: EngineTrace) -> dict[int, int]:
+    """Where the stored steps of a trace stand in its new content, by their own ids."""
     now = {step.native_id: step.seq for step in trace.steps if step.native_id}
     rows = Step.objects.filter(trace_id=trace_id, native_id__in=list(now))
     return {
@@ -165,11 +178,15 @@ def _moved(trace_id: int, trace: EngineTrace) -> dict[int, int]:
     }
 
 
-def _not_from_spans(old: Trace) -> dict[str, Any]:
-    """What a trace keeps whatever its spans say: counts of signals, acts of people."""
-    kept: dict[str, Any] = {"signal_count": old.signal_count}
-    if old.is_task_set:
-        kept |= {"task_id": old.task_id, "trial": old.trial, "is_task_set": True}
+def columns_that_stay(old: Trace, new: NewTrace) -> set[str]:
+    """The columns that a trace keeps when it is written over: its place, acts of people.
+
+    A trial that was found by the input keeps its number as long as the input is the same.
+    """
+    kept = {"id", "project_id", "upload_id", "ordinal", "signal_count"}
+    is_found = not new.trace.task and new.input_hash == old.input_hash
+    if old.is_task_set or is_found:
+        kept |= {"task_id", "trial", "is_task_set"}
     return kept
 
 
@@ -184,13 +201,16 @@ def beside_a_file(trace: EngineTrace) -> EngineTrace:
     )
 
 
-def _new(ordinal: int, trace: EngineTrace, opened: Opened) -> NewTrace:
+def _new(
+    ordinal: int, trace: EngineTrace, opened: Opened, input_hash: str | None
+) -> NewTrace:
     return NewTrace(
         ordinal=ordinal,
         content_hash=content_hash(trace),
         trace=trace,
         counts=counts_of(trace),
         reader=opened,
+        input_hash=input_hash,
     )
 
 
@@ -201,10 +221,14 @@ def _task_ids(upload: Upload, trace: EngineTrace) -> dict[str, int]:
     return {trace.task: task.pk}
 
 
-def _count(upload: Upload, new: NewTrace, size: int) -> None:
-    counts = new.counts
+def _grow(upload: Upload, size: int) -> None:
     upload.size += size
     upload.bytes_read += size
+
+
+def _count(upload: Upload, new: NewTrace, size: int) -> None:
+    counts = new.counts
+    _grow(upload, size)
     upload.step_count += counts.steps
     upload.model_call_count += counts.model_calls
     upload.tool_call_count += counts.tool_calls
@@ -217,26 +241,9 @@ def _count(upload: Upload, new: NewTrace, size: int) -> None:
 
 def _note(upload: Upload, *, added: Iterable[str], removed: Iterable[str] = ()) -> None:
     """Count what was decided about traces, like the receipt of a file does."""
-    notes: dict[str, dict[str, Any]] = {note["code"]: note for note in upload.notes}
-    change: Counter[str] = Counter()
-    for sentence in removed:
-        code = _code(sentence)
-        change[code] -= 1
-        if code in notes and notes[code]["sentence"] == sentence:
-            notes[code]["sentence"] = ""
-    for sentence in added:
-        code = _code(sentence)
-        change[code] += 1
-        note = notes.setdefault(code, {"code": code, "sentence": "", "count": 0})
-        note["sentence"] = note["sentence"] or sentence
-    for code, number in change.items():
-        notes[code]["count"] += number
-    upload.notes = [note for note in notes.values() if note["count"] > 0]
-
-
-def _code(sentence: str) -> str:
-    """What stands for all sentences that differ in their numbers only."""
-    return "trace: " + _NUMBER.sub("n", sentence)
+    notes = TraceNotes(upload.notes)
+    notes.change(added=added, removed=removed)
+    upload.notes = notes.all()
 
 
 def _save(upload: Upload, opened: Opened) -> None:

@@ -20,7 +20,7 @@ from apps.review.operations import Conflict
 from apps.traces import transitions as traces
 from apps.traces.storage import size_in_words
 from apps.web.numbers import MOST_DIGITS
-from apps.web.views.errors import DATABASE_AWAY, database_away, refusal
+from apps.web.views.errors import not_just_now, refusal
 
 Answer = Callable[[HttpRequest], HttpResponse]
 
@@ -101,8 +101,6 @@ class SpeakInSentences:
             exception, (Conflict, review.NotPossibleNow, traces.NotPossibleNow)
         ):
             return refusal(request, status=409, sentence=str(exception))
-        if isinstance(exception, DATABASE_AWAY):
-            return database_away(request)
         if isinstance(
             exception, (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent)
         ):
@@ -115,4 +113,4 @@ class SpeakInSentences:
             return refusal(
                 request, status=400, sentence="This request makes no sense to us."
             )
-        return None
+        return not_just_now(request, exception)

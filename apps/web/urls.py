@@ -23,6 +23,7 @@ upload_urls = [
     path("", uploads.uploads, name="uploads"),
     path("parts/", resumable.parts, name="upload-parts"),
     path("parts/<str:part_id>/", resumable.part, name="upload-part"),
+    path("parts/<str:part_id>/remove/", uploads.forget_part, name="upload-part-remove"),
     path("<int:upload_id>/", uploads.upload, name="upload"),
     path("<int:upload_id>/progress/", uploads.progress, name="upload-progress"),
     path("<int:upload_id>/raw/", uploads.raw, name="upload-raw"),

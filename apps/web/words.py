@@ -28,7 +28,7 @@ def floor_in_words(value: float) -> str:
 
 
 def expected_in_words(value: float) -> str:
-    """How many signals chance alone would give."""
+    """How many signals chance alone would give: `about 0.35`, `less than 0.01`."""
     return words.expected(value)
 
 

@@ -46,7 +46,7 @@ export class ResumableUpload {
     this.isStopped = false;
   }
 
-  // The address of the receipt; raises Refused with a sentence, or null once stopped.
+  // The address of the receipt, and whether its bytes were here before; raises Refused with a sentence, or null once stopped.
   async send() {
     for (let failures = 0; !this.isStopped; ) {
       const before = this.offset;
@@ -113,7 +113,7 @@ export class ResumableUpload {
       const answer = await this.#ask("PATCH", this.url, headers, piece);
       this.#take(answer);
       const receipt = answer.header("Upload-Receipt");
-      if (receipt) return receipt;
+      if (receipt) return { receipt, isKnown: answer.header("Upload-Known") !== "" };
       if (answer.status === 404) throw new Dropped("The server has to begin again.", 0);
     }
   }

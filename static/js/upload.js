@@ -67,7 +67,7 @@ function refusalOf({ size }, what) {
   return "";
 }
 
-async function follow(row, url, pause = FIRST_PAUSE) {
+async function follow(row, url, { pause = FIRST_PAUSE, isKnown = false } = {}) {
   await new Promise((resolve) => setTimeout(resolve, pause));
   let next = Math.min(pause * 1.25, LONGEST_PAUSE);
   try {
@@ -75,13 +75,14 @@ async function follow(row, url, pause = FIRST_PAUSE) {
     if (!answer.ok) throw new Error(String(answer.status));
     const now = await answer.json();
     const share = now.bytes_total ? Math.min(1, now.bytes_read / now.bytes_total) : null;
-    show(row, now.state, now.sentence, share);
+    const known = isKnown ? `Already here, as ${now.name}. ` : "";
+    show(row, now.state, known + now.sentence, share);
     if (now.state === "done" || now.state === "failed") return;
   } catch {
     show(row, row.dataset.state, "The server does not answer just now; the file is safe. Asking again.", null);
     next = LONGEST_PAUSE;
   }
-  follow(row, url, next);
+  follow(row, url, { pause: next, isKnown });
 }
 
 async function send({ file, row, format }) {
@@ -97,11 +98,12 @@ async function send({ file, row, format }) {
   });
   show(row, "receiving", `Sending ${sizeInWords(file.size)}.`, 0);
   try {
-    const receipt = await upload.send();
-    if (!receipt) return;
+    const sent = await upload.send();
+    if (!sent) return;
+    const { receipt, isKnown } = sent;
     row.querySelector("a.name").href = receipt;
-    show(row, "received", "Received; waiting for a worker.", null);
-    follow(row, `${receipt}progress/`, FIRST_PAUSE);
+    show(row, "received", isKnown ? "Already here." : "Received; waiting for a worker.", null);
+    follow(row, `${receipt}progress/`, { isKnown });
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     show(row, "failed", error.message, 0);

@@ -22,7 +22,7 @@ from apps.live.arrival import NO_ID_SENTENCE, Refused, spans_of
 from apps.live.encoding import PROTOBUF, decode
 from apps.live.models import LiveTrace
 from apps.live.operations import note_refusals, receive_spans
-from apps.pipeline.flow import submit_upload
+from apps.pipeline.flow import read_again, submit_upload
 from apps.pipeline.live import assemble_due
 from apps.pipeline.management.commands.demo import sample_files
 from apps.pipeline.reading import read_upload
@@ -35,6 +35,7 @@ from apps.review.transitions import DismissalReason, FailureKind, Verdict
 from apps.screening.models import Screening
 from apps.traces.models import Task, Trace, Upload
 from apps.traces.operations import claim_upload, create_upload
+from apps.traces.parts import About, begin
 from apps.traces.storage import receive
 from tests.formats.archives import zip_of
 from tests.formats.otlp_files import as_protobuf, call, span
@@ -96,14 +97,19 @@ def upload_and_read(project: Project, content: bytes, *, name: str) -> Upload:
     received = receive([content], limit=10**9, name=name)
     owner = project.members.order_by("pk").first()
     upload, _ = submit_upload(project=project, received=received, user=owner, now=now)
+    _wait_until_read(upload)
+    return upload
+
+
+def _wait_until_read(upload: Upload) -> None:
+    """Read an upload here, or wait until a worker has."""
     read_upload(upload_id=upload.pk, clock=timezone.now)
     end = time.monotonic() + READ_SECONDS
     upload.refresh_from_db()
     while upload.state not in {"done", "failed"}:
-        assert time.monotonic() < end, f"{name} was not read: {upload.state}"
+        assert time.monotonic() < end, f"{upload.name} was not read: {upload.state}"
         time.sleep(0.05)
         upload.refresh_from_db()
-    return upload
 
 
 def _send_live(project: Project) -> None:
@@ -135,6 +141,21 @@ def _leave_unread(project: Project, *, name: str, is_reading: bool) -> None:
         )
 
 
+def _leave_unfinished(project: Project, owner: User) -> None:
+    """A file of which a part has arrived before its tab was closed."""
+    about = About(project.pk, owner.pk, size=4_000_000, name="long-night.jsonl")
+    part, _ = begin(about)
+    arrived = receive([b"{}" * 1_450_000], limit=10**9, name=about.name)
+    part.append(arrived, at=0)
+
+
+def _read_again_in_vain(project: Project) -> None:
+    """An upload whose traces stayed because another format found nothing."""
+    upload = Upload.objects.filter(project=project, name="exported-chats.jsonl").get()
+    read_again(upload=upload, format_override="langfuse")
+    _wait_until_read(upload)
+
+
 def _upload_files(project: Project, shared: Path | None) -> None:
     for name, content in sample_files():
         upload_and_read(project, content, name=name)
@@ -148,6 +169,7 @@ def _upload_files(project: Project, shared: Path | None) -> None:
     upload_and_read(project, HTML, name="traces.json")
     _leave_unread(project, name="night-run.jsonl", is_reading=True)
     _leave_unread(project, name="weekend-run.jsonl", is_reading=False)
+    _read_again_in_vain(project)
 
 
 def _review_some(project: Project, reviewer: User, owner: User) -> None:
@@ -199,6 +221,7 @@ def furnish(*, owner: User, reviewer: User, shared: Path | None = None) -> Proje
         now=now,
     )
     _upload_files(project, shared)
+    _leave_unfinished(project, owner)
     _send_live(project)
     _review_some(project, reviewer, owner)
     freeze(
@@ -234,6 +257,7 @@ def _upload_scenes(project: Project) -> list[Scene]:
         "receipt-rejected": uploads.filter(rejected_count__gt=0, state="done").first(),
         "receipt-archive": uploads.filter(format="archive").first(),
         "receipt-live": uploads.filter(source="live").first(),
+        "receipt-again": uploads.exclude(reread_note="").first(),
         "receipt-failed": uploads.filter(state="failed").first(),
         "receipt-reading": uploads.filter(state="reading").first(),
         "receipt-no-usage": uploads.filter(

@@ -189,7 +189,7 @@ def test_the_same_bytes_lead_to_the_same_upload(flow, page, uploaded):
     )
     row = page.locator("[data-upload-list] .row").first
     expect(row).to_have_attribute("data-state", "done", timeout=READING)
-    expect(row).to_contain_text("Already here")
+    expect(row).to_contain_text(f"Already here, as {uploaded.name}.")
     assert (
         row.locator("a").first.get_attribute("href") == f"{flow.uploads}{uploaded.pk}/"
     )

@@ -235,7 +235,8 @@ def test_the_whole_step_is_loaded_when_it_is_opened(page, signal):
     step = page.locator(".step", has=page.locator("details.step-more")).first
     assert step.locator("pre").count() == 0
     step.get_by_text("Whole step").click()
-    expect(step.locator("pre").first).to_contain_text("prompt")
+    expect(step.locator("pre").nth(0)).to_contain_text("answer")
+    expect(step.locator("pre").nth(1)).to_contain_text("prompt")
 
 
 def test_n_walks_the_evidence(page, signal):

@@ -31,7 +31,15 @@ def test_counts_are_bars_with_the_bound_as_a_dotted_line():
     assert (bars["type"], bars["x"], bars["y"]) == ("bar", [1, 2, 3], [100, 90, 60])
     (line,) = figure["layout"]["shapes"]
     assert (line["y0"], line["line"]["dash"]) == (60, "dot")
-    assert figure["layout"]["annotations"][0]["text"] == "bound 60"
+    assert figure["layout"]["annotations"][0]["text"] == "bound<br>60"
+
+
+def test_the_note_of_the_bound_stands_beside_the_values_and_covers_none():
+    layout = sequence_figure(series(100, 90, 67, threshold=67.2))["layout"]
+    (note,) = layout["annotations"]
+    assert (note["xref"], note["x"], note["xanchor"]) == ("paper", 1, "left")
+    assert layout["margin"]["r"] >= 50
+    assert "margin" not in sequence_figure(series(100, 90))["layout"]
 
 
 def test_a_value_that_is_not_reported_is_a_hatched_bar_with_words_and_never_zero():

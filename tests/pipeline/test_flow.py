@@ -14,9 +14,6 @@ from django.db.models.functions import Now
 from apps.pipeline import flow, reading, tasks
 from apps.pipeline.flow import EmptyUpload, read_again, submit_upload
 from apps.pipeline.stuck import free_upload_ids
-from apps.review.models import HistoryEntry, Signal
-from apps.review.operations import DecisionInput, decide, undo
-from apps.review.transitions import Verdict
 from apps.screening.models import Screening
 from apps.traces.models import Trace, Upload
 from apps.traces.operations import claim_upload
@@ -30,7 +27,7 @@ from tests.factories import (
     upload_bytes,
     upload_traces,
 )
-from tests.pipeline.waiting import expire, read, waiting
+from tests.pipeline.waiting import expire, waiting
 
 FALLING = decay_trace(100, 90, 80, 70, 60)
 
@@ -87,37 +84,7 @@ class TestResumeStuck:
 
 
 class TestReadingAgain:
-    """The kept bytes may be read again while nobody's decision depends on them."""
-
-    def confirmed(self, project, reviewer) -> Signal:
-        signal = Signal.objects.get(project=project)
-        return decide(
-            signal_id=signal.pk,
-            user=reviewer,
-            decision=DecisionInput(verdict=Verdict.CONFIRM),
-            base_version=0,
-        )
-
-    def test_it_forgets_and_finds_the_same_again(self, project):
-        upload = upload_traces(project, FALLING)
-        first = Trace.objects.get()
-        read_again(upload=upload, format_override="")
-        upload.refresh_from_db()
-        assert (upload.state, upload.trace_count, upload.tries) == ("received", 0, 0)
-        assert not Trace.objects.exists()
-        assert read(upload)
-        assert Trace.objects.get().content_hash == first.content_hash
-        assert upload.signal_count == Signal.objects.count() == 1
-
-    def test_it_is_refused_once_a_reviewer_has_decided(self, project, reviewer):
-        upload = upload_traces(project, FALLING)
-        signal = self.confirmed(project, reviewer)
-        with pytest.raises(NotPossibleNow, match="would lose their decisions"):
-            read_again(upload=upload, format_override="")
-        undo(signal_id=signal.pk, user=reviewer, base_version=signal.version)
-        with pytest.raises(NotPossibleNow):
-            read_again(upload=upload, format_override="")
-        assert HistoryEntry.objects.filter(signal=signal).count() == 4
+    """What stands in the way of reading again; test_reading_again has the rest."""
 
     def test_it_is_refused_while_it_is_being_read(self, project):
         upload = waiting(project)
@@ -125,11 +92,12 @@ class TestReadingAgain:
         with pytest.raises(NotPossibleNow, match="is reading"):
             read_again(upload=upload, format_override="")
 
-    def test_an_unknown_format_is_an_error_before_anything_is_forgotten(self, project):
+    def test_an_unknown_format_is_an_error_before_anything_is_done(self, project):
         upload = upload_traces(project, FALLING)
         with pytest.raises(KeyError):
             read_again(upload=upload, format_override="xml")
-        assert Trace.objects.count() == 1
+        upload.refresh_from_db()
+        assert upload.state == "done"
 
 
 class TestABomb:

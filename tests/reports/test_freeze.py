@@ -254,7 +254,7 @@ def test_each_check_says_how_firing_goes_with_the_outcome(project, owner):
         "p": pytest.approx(2 / 70),
     }
     text = markdown.render(document)
-    assert "of 4 that did not 4 passed; Fisher exact p" in text
+    assert "of 4 without 4 passed; Fisher exact p" in text
     assert "1 distinct task, so the traces are not independent" in text
 
 

@@ -108,6 +108,8 @@ def test_the_links_of_the_upload_list_lead_through_all_uploads(client, owner, pr
         ({"q": "ru"}, 5),
         ({"q": "%"}, 0),
         ({"q": "id-1"}, 1),
+        ({"q": "session-7"}, 2),
+        ({"q": "session"}, 0),
         ({"format": "tau-bench"}, 0),
         ({"upload": 10**18}, 0),
         ({"task": 10**18}, 0),
@@ -117,8 +119,8 @@ def test_a_filter_selects_what_it_says(project, where, expected):
     upload(
         project,
         decay_trace(5, 6, native_id="id-1"),
-        decay_trace(None),
-        decay_trace(1, None),
+        decay_trace(None, session="session-7"),
+        decay_trace(1, None, session="session-7"),
         decay_trace(1, outcome=Outcome(kind=OutcomeKind.FAIL)),
         tools_trace(*"ab"),
     )

@@ -76,8 +76,9 @@ LEAST_ROLE = {
     "token-create": ("post", Role.MAINTAINER),
     "token-revoke": ("post", Role.MAINTAINER),
 }
-# The resumable uploads, which have methods of their own: see test_resumable.py.
-BY_PIECES = {"upload-parts", "upload-part"}
+# The resumable uploads, of which each is of one person: see test_resumable.py and
+# test_unfinished.py.
+BY_PIECES = {"upload-parts", "upload-part", "upload-part-remove"}
 ALSO_POST = {"uploads": Role.MAINTAINER, "reports": Role.REVIEWER}
 API_OF_TOKEN = {
     "api-uploads",

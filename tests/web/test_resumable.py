@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from base64 import b64encode
 
 import pytest
 from django.db import connections
@@ -16,41 +15,8 @@ from apps.accounts.permissions import Role
 from apps.traces.models import Upload
 from apps.traces.parts import LASTS_SECONDS, remove_abandoned_parts
 from apps.traces.storage import path_of
-from tests.factories import CHAT, chat_bytes, make_member, make_project
-
-CONTENT = chat_bytes(CHAT) * 40
-TUS = {"Tus-Resumable": "1.0.0", "Accept": "application/json"}
-TYPE = "application/offset+octet-stream"
-
-
-class Sender:
-    """Speaks the protocol for one person."""
-
-    def __init__(self, project, user=None) -> None:
-        self.client = Client(raise_request_exception=False)
-        self.project = project
-        if user is not None:
-            self.client.force_login(user)
-
-    def begin(self, size: int = len(CONTENT), version="1.0.0", **metadata: str):
-        pairs = [f"{k} {b64encode(v.encode()).decode()}" for k, v in metadata.items()]
-        return self.client.post(
-            reverse("upload-parts", args=[self.project.slug]),
-            headers={
-                **TUS,
-                "Tus-Resumable": version,
-                "Upload-Length": str(size),
-                "Upload-Metadata": ",".join(pairs),
-            },
-        )
-
-    def add(self, url: str, content: bytes, at: int, **headers: str):
-        return self.client.patch(
-            url, content, TYPE, headers={**TUS, "Upload-Offset": str(at), **headers}
-        )
-
-    def ask(self, url: str):
-        return self.client.head(url, headers=TUS)
+from tests.factories import make_member, make_project
+from tests.web.sending import CONTENT, TUS, TYPE, Sender
 
 
 @pytest.fixture
@@ -368,13 +334,15 @@ class TestStructureOnly:
         first, second = sender.begin(fingerprint="f"), sender.begin(fingerprint="f")
         assert first["Location"] != second["Location"]
 
-    def test_a_piece_from_before_the_setting_is_not_gone_on_with(self, sender, project):
+    def test_a_piece_from_before_it_is_forgotten(self, sender, project, uploads_dir):
         project.structure_only = False
         project.save()
         url = sender.begin()["Location"]
+        sender.add(url, CONTENT[:900], 0)
         project.structure_only = True
         project.save()
         assert sender.ask(url).status_code == 404
+        assert not stored_files(uploads_dir)
 
 
 class TestTheEnd:

@@ -40,7 +40,7 @@ def test_it_says_how_often_what_fired_passed_and_that_tasks_repeat(web, project)
     signal = Signal.objects.earliest("id")
     text = web.get(reverse("signal", args=[project.slug, signal.pk])).content.decode()
     assert (
-        "Of 4 that fired 0 passed, of 4 that did not 4 passed; "
+        "Of 4 with a signal 0 passed, of 4 without 4 passed; "
         "Fisher exact p = 2.86\u202f%; 2 distinct tasks, so the traces are not "
         "independent" in text
     )

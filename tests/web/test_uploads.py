@@ -7,11 +7,13 @@ import json
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
+from django.utils.html import escape
 
 from apps.accounts.permissions import Role
 from apps.pipeline.reading import read_upload
 from apps.traces.models import Upload
 from apps.traces.storage import path_of
+from apps.web.forms import format_choices
 from tests.factories import (
     CHAT,
     NOW,
@@ -46,6 +48,18 @@ def test_a_file_is_kept_byte_for_byte_and_leads_to_its_receipt(owner_client, pro
     assert answer.status_code == 302
     assert answer["Location"] == reverse("upload", args=[project.slug, upload.pk])
     assert path_of(upload.sha256).read_bytes() == content
+
+
+def test_the_drop_zone_names_what_is_taken_and_sorts_the_formats(owner_client, project):
+    page = owner_client.get(reverse("uploads", args=[project.slug])).content.decode()
+    for taken in ("CSV", "Parquet", ".eval"):
+        assert taken in page
+    first, *labels = [label for _, label in format_choices()]
+    assert first == "Recognise from content"
+    assert labels == sorted(labels, key=str.casefold)
+    assert [page.index(f">{escape(one)}</option>") for one in labels] == sorted(
+        page.index(f">{escape(one)}</option>") for one in labels
+    )
 
 
 def test_the_same_bytes_again_lead_to_the_same_upload(owner_client, project):

@@ -1,4 +1,4 @@
-"""What the overview of a project needs: what fired, what could not be checked."""
+"""What the overview of a project needs: the signals, what could not be checked."""
 
 from __future__ import annotations
 

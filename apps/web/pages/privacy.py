@@ -20,6 +20,11 @@ _RAW_WORDS = {
     RawBytes.ENCRYPTED: "files are kept encrypted",
     RawBytes.NOT_KEPT: "files are removed once they are read",
 }
+_STRUCTURE_WORDS = {
+    RawBytes.KEPT: "the structure is kept",
+    RawBytes.ENCRYPTED: "the structure is kept, encrypted",
+    RawBytes.NOT_KEPT: "nothing is kept once it is read",
+}
 
 
 class PrivacyLine(msgspec.Struct, frozen=True):
@@ -65,6 +70,10 @@ def privacy_in_words(
     *, redact_secrets: bool, structure_only: bool, raw: RawBytes | None
 ) -> str:
     """What is kept, as one sentence."""
+    if structure_only and raw is not None:
+        return (
+            f"Structure only: no bodies are stored; of files {_STRUCTURE_WORDS[raw]}."
+        )
     if structure_only:
         bodies = "Structure only: no bodies are stored"
     elif redact_secrets:

@@ -162,13 +162,13 @@ def _times(count: int, one: str, many: str) -> str:
 
 
 def by_chance(checked: list[CheckCounts]) -> list[str]:
-    """For each check with a null model: what fired beside what chance alone gives."""
+    """For each check with a null model: the signals beside what chance alone gives."""
     labels = {check.slug: check.label for check in CHECKS}
     return [
-        f"{labels.get(entry.slug, entry.slug)}: fired on "
+        f"{labels.get(entry.slug, entry.slug)}: a signal on "
         f"{number_in_words(entry.signals)} of "
         f"{number_in_words(entry.applicable)} applicable sequences, chance alone "
-        f"would give about {expected_in_words(entry.expected)}; "
+        f"would give {expected_in_words(entry.expected)}; "
         f"{number_in_words(entry.queued)} queued for a look"
         for entry in checked
         if entry.expected is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import msgspec
@@ -13,11 +14,13 @@ from apps.engine.trace import UsageState
 from apps.screening.queries import counts_per_check
 from apps.traces.models import RejectedRecord, Trace, Upload
 from apps.traces.queries import rejected_of
+from apps.traces.trace_notes import is_of_traces
 from apps.traces.transitions import RawKept, UploadSource
 from apps.web.access import Place
 from apps.web.pages.checks import CheckSummary, check_summaries
 from apps.web.pages.privacy import RuleCount, rule_counts
-from apps.web.pages.uploads import UploadRow, upload_row
+from apps.web.pages.uploads import UploadRow, doubled_in_words, times, upload_row
+from apps.web.words import number_in_words
 
 # Notes about bytes and values that were changed so that they could be read.
 CORRECTIONS: Final = frozenset(
@@ -43,8 +46,15 @@ USAGE_WORDS: Final = {
 _RAW_WORDS: Final = {
     RawKept.KEPT: "kept as they came",
     RawKept.ENCRYPTED: "kept encrypted",
+    RawKept.UNTIL_READ: "kept until they are read, for a week at most",
     RawKept.GONE: "removed once they were read",
 }
+_STRUCTURE_WORDS: Final = {
+    RawKept.KEPT: "only the structure is kept",
+    RawKept.ENCRYPTED: "only the structure is kept, encrypted",
+    RawKept.GONE: "removed once they were read",
+}
+_NUMBER: Final = re.compile(r"\d+(?:[,\u202f]\d{3})*")
 _LIVE_WORDS: Final = (
     "Live spans are put together as they come; there is no file to keep or to read "
     "again."
@@ -60,7 +70,10 @@ class UsageLine(msgspec.Struct, frozen=True):
 
 
 class ReaderLine(msgspec.Struct, frozen=True):
-    """One reader that found traces; `newer` is the version that is here now, if any."""
+    """One reader that found traces; `newer` is the version that is here now, if any.
+
+    Of a structure-only upload it is who read the file that came, which is gone.
+    """
 
     label: str
     version: int
@@ -69,8 +82,18 @@ class ReaderLine(msgspec.Struct, frozen=True):
     newer: int | None
 
 
+class NoteLine(msgspec.Struct, frozen=True):
+    """A note, and how often it holds where its sentence does not say so itself."""
+
+    sentence: str
+    how_often: str
+
+
 class ReceiptPage(msgspec.Struct, frozen=True):
-    """What was read from one upload, what was not, and what fired."""
+    """What was read from one upload, what was not, and the signals.
+
+    `nothing` says why there is no trace: what a page shows in place of false zeros.
+    """
 
     place: Place
     row: UploadRow
@@ -80,10 +103,14 @@ class ReceiptPage(msgspec.Struct, frozen=True):
     usage_missing: int
     usage: list[UsageLine]
     readers: list[ReaderLine]
-    corrections: list[dict[str, Any]]
-    decisions: list[dict[str, Any]]
+    corrections: list[NoteLine]
+    decisions: list[NoteLine]
     redactions: list[RuleCount]
+    nothing: str
+    traces_note: str
+    unread_note: str
     raw_words: str
+    raw_label: str
     has_raw: bool
     has_newer_reader: bool
     may_read_again: bool
@@ -108,7 +135,11 @@ def _readers(upload: Upload) -> list[ReaderLine]:
             version=one["version"],
             files=one["files"],
             traces=one["traces"],
-            newer=_newer(one["version"], now.get(one["format"])),
+            newer=(
+                None
+                if upload.reduced
+                else _newer(one["version"], now.get(one["format"]))
+            ),
         )
         for one in upload.readers
     ]
@@ -129,6 +160,57 @@ def _why_not_again(upload: Upload) -> str:
     return ""
 
 
+def _nothing(row: UploadRow) -> str:
+    if row.traces:
+        return ""
+    if row.is_live:
+        return "not read yet"
+    return "read before, nothing new" if row.upload.duplicate_count else "not read"
+
+
+def _traces_note(upload: Upload) -> str:
+    others = upload.duplicate_count - upload.doubled_count
+    parts = [doubled_in_words(upload.doubled_count)] if upload.doubled_count else []
+    if others:
+        parts.insert(0, f"{number_in_words(others)} more were here already")
+    return ", ".join(parts) or "none was here before"
+
+
+def _unread_note(upload: Upload) -> str:
+    files = sum(one["count"] for one in upload.notes if one["code"] == "not_traces")
+    parts = ["listed below"] if upload.rejected_count else []
+    if files:
+        parts.append(f"{times(files, 'file is no trace', 'files are no traces')}")
+    return "; ".join(parts) or "everything was read"
+
+
+def _note_lines(upload: Upload, *, corrections: bool) -> list[NoteLine]:
+    return [
+        NoteLine(note["sentence"], _how_often(note))
+        for note in upload.notes
+        if (note["code"] in CORRECTIONS) == corrections
+    ]
+
+
+def _how_often(note: dict[str, Any]) -> str:
+    count: int = note["count"]
+    if count < 2:
+        return ""
+    if is_of_traces(note["code"]):
+        varies = "; the numbers are those of the first" if note.get("varies") else ""
+        return f"in {number_in_words(count)} traces{varies}"
+    said = {int(re.sub(r"\D", "", one)) for one in _NUMBER.findall(note["sentence"])}
+    return "" if count in said else f"{number_in_words(count)} times in all"
+
+
+def _raw_words(upload: Upload) -> str:
+    if upload.source == UploadSource.LIVE:
+        return ""
+    kept = RawKept(upload.raw_kept)
+    structure = upload.reduced is not None
+    return (_STRUCTURE_WORDS if structure else _RAW_WORDS).get(kept, _RAW_WORDS[kept])
+
+
 def receipt_page(place: Place, upload: Upload) -> ReceiptPage:
     """The receipt of one upload, as far as it has been read."""
     ids = Trace.objects.filter(upload=upload).values_list("pk", flat=True)
@@ -144,10 +226,14 @@ def receipt_page(place: Place, upload: Upload) -> ReceiptPage:
         usage_missing=upload.model_call_count - upload.usage_known,
         usage=_usage_lines(upload),
         readers=readers,
-        corrections=[n for n in upload.notes if n["code"] in CORRECTIONS],
-        decisions=[n for n in upload.notes if n["code"] not in CORRECTIONS],
+        corrections=_note_lines(upload, corrections=True),
+        decisions=_note_lines(upload, corrections=False),
         redactions=rule_counts(upload.redactions),
-        raw_words="" if is_live else _RAW_WORDS[RawKept(upload.raw_kept)],
+        nothing=_nothing(row),
+        traces_note=_traces_note(upload),
+        unread_note=_unread_note(upload),
+        raw_words=_raw_words(upload),
+        raw_label="Raw bytes" if upload.reduced is None else "What is kept",
         has_raw=not is_live and upload.raw_kept != RawKept.GONE,
         has_newer_reader=any(one.newer for one in readers),
         may_read_again=not row.is_live and not is_live,

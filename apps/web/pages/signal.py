@@ -173,9 +173,9 @@ def _by_chance(place: Place, signal: Signal) -> str:
     for entry in counts_per_check(place.project, check_slug=signal.check_slug):
         if entry.expected is not None:
             return (
-                f"In this project the check fired on {number_in_words(entry.signals)} "
+                f"In this project the check gave a signal on {number_in_words(entry.signals)} "
                 f"of {number_in_words(entry.applicable)} applicable sequences; chance "
-                f"alone would give about {expected_in_words(entry.expected)}."
+                f"alone would give {expected_in_words(entry.expected)}."
             )
     return ""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from apps.engine.trace import (
@@ -13,12 +11,12 @@ from apps.engine.trace import (
     Step,
     StepKind,
     StepStatus,
-    Usage,
 )
 from apps.traces.codec import StoredBody
+from apps.web.pages.bodies import in_one_line, preview
+from apps.web.pages.usage import usage_in_short
 
-PREVIEW = 600
-SHOWN = 64 * 1024
+ARGUMENTS = 160
 
 ICONS = {
     StepKind.MODEL_CALL: "bot",
@@ -47,22 +45,6 @@ KIND_WORDS = {
 }
 
 
-class Part(msgspec.Struct, frozen=True):
-    """One text of a step: what it is, the text, whether it was cut."""
-
-    label: str
-    text: str
-    is_cut: bool
-    size: int
-
-
-class BodyText(msgspec.Struct, frozen=True):
-    """The texts of a step in reading order, and all of them as one text."""
-
-    parts: list[Part]
-    whole: str
-
-
 class StepLine(msgspec.Struct, frozen=True):
     """One step in an outline or transcript."""
 
@@ -80,92 +62,25 @@ class StepLine(msgspec.Struct, frozen=True):
     duration_ns: int | None
     preview: str
     is_cut: bool
-    has_more: bool
-
-
-def as_text(value: Any) -> str:
-    """A JSON value as people read it: strings bare, the rest as indented JSON."""
-    if isinstance(value, str):
-        return value
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-
-
-def _messages(value: Any) -> str:
-    """A list of chat messages as a conversation; anything else as `as_text`."""
-    if not isinstance(value, list) or not value:
-        return as_text(value)
-    if not all(isinstance(item, dict) and "role" in item for item in value):
-        return as_text(value)
-    lines = []
-    for item in value:
-        content = item.get("content", item.get("parts"))
-        rest = {k: v for k, v in item.items() if k not in {"role", "content", "parts"}}
-        text = "" if content is None else as_text(content)
-        more = as_text(rest) if rest else ""
-        lines.append(f"{item['role']}:\n{text}{chr(10) if text and more else ''}{more}")
-    return "\n\n".join(lines)
-
-
-def _part(label: str, value: Any) -> Part:
-    text = _messages(value)
-    return Part(label, text[:SHOWN], len(text) > SHOWN, len(text))
-
-
-def body_text(kept: StoredBody) -> BodyText:
-    """The texts of one step, each cut at 64 kB for the page and whole for download."""
-    body = kept.body
-    values: list[tuple[str, Any]] = []
-    if kept.error_message:
-        values.append(("Error", kept.error_message))
-    if body is not None:
-        values += [
-            ("Input", body.input),
-            ("Reasoning", body.reasoning),
-            ("Output", body.output),
-            ("Attributes", body.attributes),
-        ]
-    present = [(label, value) for label, value in values if value not in (None, "", {})]
-    whole = "\n\n".join(f"{label}\n{_messages(value)}" for label, value in present)
-    return BodyText([_part(label, value) for label, value in present], whole)
-
-
-def _usage_words(usage: Usage) -> str:
-    if usage.output_total is not None:
-        return f"{usage.output_total} tokens out"
-    words = {
-        "missing": "usage not reported",
-        "zero_suspect": "usage reported as zero: not trusted",
-        "aggregate_only": "usage only as an aggregate",
-    }
-    return words.get(usage.state.value, "output length not reported")
-
-
-def _preview(kept: StoredBody | None) -> tuple[str, bool, bool]:
-    """The text shown at once, whether it is cut, whether opening the step shows more."""
-    if kept is None or kept.body is None:
-        return "", False, False
-    body = kept.body
-    for value in (body.output, body.input, body.reasoning):
-        if value not in (None, "", [], {}):
-            text = as_text(value).strip()
-            others = sum(v not in (None, "", [], {}) for v in (body.output, body.input))
-            is_cut = len(text) > PREVIEW
-            more = is_cut or others > 1 or bool(body.reasoning or body.attributes)
-            return text[:PREVIEW], is_cut, more
-    return "", False, bool(body.attributes)
+    asked: str
+    more: str
 
 
 def _tool_name(step: Step, kept: StoredBody | None) -> str:
     if step.kind is not StepKind.TOOL_CALL or kept is None or kept.body is None:
         return step.name or ""
-    arguments = kept.body.input
-    text = arguments if isinstance(arguments, str) else as_text_line(arguments)
-    return f"{step.name}({text[:160]}{'…' if len(text) > 160 else ''})"
+    return f"{step.name}({in_one_line(kept.body.input, ARGUMENTS)})"
 
 
-def as_text_line(value: Any) -> str:
-    """A JSON value on one line; nothing for None."""
-    return "" if value is None else msgspec.json.encode(value).decode()
+def duration_between(start_ns: int | None, end_ns: int | None) -> int | None:
+    """How long something took in nanoseconds; None where that is not recorded.
+
+    Formats with one time a line have the same time as start and end. Nothing takes
+    no time at all, so a duration of exactly 0 is taken for not recorded.
+    """
+    if start_ns is None or end_ns is None or start_ns == end_ns:
+        return None
+    return end_ns - start_ns
 
 
 def step_lines(
@@ -187,9 +102,8 @@ def _line(
     step: Step, agent: str, bodies: dict[int, StoredBody], evidence: dict[int, str]
 ) -> StepLine:
     kept = bodies.get(step.seq)
-    preview, is_cut, has_more = _preview(kept)
+    text = preview(kept, step)
     call = step.call if isinstance(step.call, ModelCall) else None
-    timed = step.start_ns is not None and step.end_ns is not None
     return StepLine(
         seq=step.seq,
         kind=KIND_WORDS[step.kind],
@@ -200,14 +114,15 @@ def _line(
         error=(kept.error_message if kept else None) or step.error_type or "",
         is_evidence=step.seq in evidence,
         value=evidence.get(step.seq, ""),
-        usage=_usage_words(call.usage) if call else "",
+        usage=usage_in_short(call.usage) if call else "",
         finish=(
             call.finish.value.replace("_", " ")
             if call and call.finish is not FinishReason.UNKNOWN
             else ""
         ),
-        duration_ns=(step.end_ns or 0) - (step.start_ns or 0) if timed else None,
-        preview=preview,
-        is_cut=is_cut,
-        has_more=has_more,
+        duration_ns=duration_between(step.start_ns, step.end_ns),
+        preview=text.text,
+        is_cut=text.is_cut,
+        asked=text.asked,
+        more=text.more,
     )

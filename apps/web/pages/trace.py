@@ -8,20 +8,22 @@ from typing import Any
 import msgspec
 
 from apps.engine.checks import CHECKS
-from apps.engine.trace import AgentInvocation, OutcomeKind
+from apps.engine.trace import AgentInvocation, OrderSource, OutcomeKind
 from apps.review.models import Signal
 from apps.screening.models import Screening
 from apps.screening.queries import answers_about
-from apps.traces.models import Trace
+from apps.traces.models import Trace, Upload
 from apps.traces.queries import (
     bodies_between,
+    has_step_times,
     invocations_of,
     steps_of,
     trials_of,
 )
+from apps.traces.transitions import RawKept, UploadSource
 from apps.web.access import Place
 from apps.web.numbers import whole
-from apps.web.pages.steps import StepLine, step_lines
+from apps.web.pages.steps import StepLine, duration_between, step_lines
 from apps.web.pages.uploads import FORMAT_LABELS
 from apps.web.words import chance_in_words, number_in_words
 
@@ -49,6 +51,8 @@ class TracePage(msgspec.Struct, frozen=True):
     trace: Trace
     usage_missing: int
     duration_ns: int | None
+    order_text: str
+    has_raw: bool
     invocations: list[AgentInvocation]
     answers: list[AnswerRow]
     trials: list[Trace]
@@ -112,6 +116,20 @@ def outcome_in_words(trace: Trace) -> str:
     return f"score {number_in_words(trace.outcome_score)}{of}"
 
 
+def order_in_words(trace: Trace) -> str:
+    """What the order of the steps rests on; a file's order may still have times."""
+    if trace.order == OrderSource.TIME:
+        return "by recorded start times"
+    if has_step_times(trace.pk):
+        return "by position in the file"
+    return "by position in the file: no times are recorded"
+
+
+def has_raw(upload: Upload) -> bool:
+    """Whether the bytes of an upload can be had; live spans never were a file."""
+    return upload.source != UploadSource.LIVE and upload.raw_kept != RawKept.GONE
+
+
 def trace_page(place: Place, trace: Trace, query: Mapping[str, str]) -> TracePage:
     """The page of one trace, showing 100 steps of it."""
     first = _first_of(query, trace.step_count)
@@ -124,12 +142,13 @@ def trace_page(place: Place, trace: Trace, query: Mapping[str, str]) -> TracePag
         if row.signal_id is not None
         for step in row.screening.evidence.get("steps") or []
     }
-    timed = trace.start_ns is not None and trace.end_ns is not None
     return TracePage(
         place=place,
         trace=trace,
         usage_missing=trace.model_call_count - trace.usage_known,
-        duration_ns=(trace.end_ns or 0) - (trace.start_ns or 0) if timed else None,
+        duration_ns=duration_between(trace.start_ns, trace.end_ns),
+        order_text=order_in_words(trace),
+        has_raw=has_raw(trace.upload),
         invocations=invocations[:MOST_TRIALS],
         answers=answers,
         trials=list(trials_of(trace)[:MOST_TRIALS]),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import UTC, datetime
+
 import msgspec
 
 from apps.accounts.permissions import Permission
 from apps.engine.formats import labels
 from apps.traces.models import Upload
+from apps.traces.parts import Gone, Part, parts_of
 from apps.traces.queries import PAGE_SIZE, uploads_of
 from apps.traces.storage import size_in_words
 from apps.traces.transitions import UploadSource, UploadState
@@ -24,6 +28,10 @@ _SEALED_PIECES = (
     "Only the structure of what you send is kept. Until it is whole it lies here sealed "
     "with a key that only this tab has: a lost connection does no harm, a closed tab "
     "means starting again."
+)
+_GOES_ON = "Drop the same file again to go on."
+_GOES_ON_IN_ITS_TAB = (
+    "Only the tab that sends it can go on; if it is closed, send the file again."
 )
 
 
@@ -57,41 +65,72 @@ class UploadRow(msgspec.Struct, frozen=True):
         )
 
 
+class UnfinishedRow(msgspec.Struct, frozen=True):
+    """A file of this user of which a part has arrived: how much, and until when."""
+
+    id: str
+    name: str
+    sentence: str
+    until: datetime
+    share: str
+
+
 class UploadsPage(msgspec.Struct, frozen=True):
-    """The drop zone and one page of uploads."""
+    """The drop zone, what of this user's files has arrived in part, and the uploads."""
 
     place: Place
+    unfinished: list[UnfinishedRow]
     rows: list[UploadRow]
     next_url: str
     refusal: str
     when_it_breaks: str
 
 
-def _times(count: int, one: str, many: str) -> str:
+def times(count: int, one: str, many: str) -> str:
+    """`1 trace`, `12 345 traces`."""
     return f"{number_in_words(count)} {one if count == 1 else many}"
+
+
+def doubled_in_words(count: int) -> str:
+    """`12 stood twice in this upload`."""
+    return f"{number_in_words(count)} stood twice in this upload"
 
 
 def _sentence(upload: Upload) -> str:
     state = UploadState(upload.state)
     if state is UploadState.FAILED:
         return upload.failure
+    if state is UploadState.DONE:
+        return _done(upload)
+    traces = times(upload.trace_count, "trace", "traces")
+    if upload.reread_as is not None:
+        being = "Is being" if state is UploadState.READING else "Waits to be"
+        return f"{being} read again; what was read before stays until then: {traces}."
     if state is UploadState.RECEIVED:
         return f"Received {size_in_words(upload.size)}; waiting for a worker."
-    traces = _times(upload.trace_count, "trace", "traces")
-    if state is UploadState.READING:
-        total = upload.bytes_total
-        share = (
-            f", {size_in_words(upload.bytes_read)} of {size_in_words(total)}"
-            if total
-            else ""
-        )
-        return f"Reading: {traces} so far{share}."
-    parts = [f"{traces}, {_times(upload.step_count, 'step', 'steps')}"]
-    if upload.duplicate_count:
-        parts.append(f"{number_in_words(upload.duplicate_count)} here already")
+    share = (
+        f", {size_in_words(upload.bytes_read)} of {size_in_words(upload.bytes_total)}"
+        if upload.bytes_total
+        else ""
+    )
+    return f"Reading: {traces} so far{share}."
+
+
+def _done(upload: Upload) -> str:
+    others = upload.duplicate_count - upload.doubled_count
+    if upload.trace_count:
+        traces = times(upload.trace_count, "trace", "traces")
+        parts = [f"{traces}, {times(upload.step_count, 'step', 'steps')}"]
+    else:
+        parts = ["Nothing new"]
+    if others:
+        parts.append(f"{number_in_words(others)} here already")
+    if upload.doubled_count:
+        parts.append(doubled_in_words(upload.doubled_count))
     if upload.rejected_count:
         parts.append(f"{number_in_words(upload.rejected_count)} not read")
-    parts.append(_times(upload.signal_count, "signal", "signals") + " to review")
+    if upload.trace_count:
+        parts.append(times(upload.signal_count, "signal", "signals") + " to review")
     return "; ".join(parts) + "."
 
 
@@ -110,8 +149,34 @@ def upload_row(upload: Upload) -> UploadRow:
         signals=upload.signal_count,
         rejected=upload.rejected_count,
         bytes_read=upload.bytes_read,
-        bytes_total=upload.bytes_total,
+        # How far the first of two readings is says nothing about the end.
+        bytes_total=upload.bytes_total if upload.reread_as is None else None,
         upload=upload,
+    )
+
+
+def _unfinished(place: Place) -> list[UnfinishedRow]:
+    """Files that this user began to send; newest first."""
+    if place.refusal(Permission.UPLOAD):
+        return []
+    rows = []
+    for part in parts_of(project_id=place.project.pk, user_id=place.user.pk):
+        with suppress(Gone):
+            rows.append(_unfinished_row(part))
+    return sorted(rows, key=lambda row: row.until, reverse=True)
+
+
+def _unfinished_row(part: Part) -> UnfinishedRow:
+    about, here = part.about, part.offset()
+    return UnfinishedRow(
+        id=part.id,
+        name=about.name,
+        sentence=(
+            f"{size_in_words(here)} of {size_in_words(about.size)} have arrived. "
+            + (_GOES_ON_IN_ITS_TAB if about.needs_key else _GOES_ON)
+        ),
+        until=datetime.fromtimestamp(part.expires, tz=UTC),
+        share=f"{here / about.size:.3f}",
     )
 
 
@@ -121,6 +186,7 @@ def uploads_page(place: Place, *, before: str) -> UploadsPage:
     shown = rows[:PAGE_SIZE]
     return UploadsPage(
         place=place,
+        unfinished=_unfinished(place),
         rows=[upload_row(upload) for upload in shown],
         next_url=f"?before={shown[-1].pk}" if len(rows) > PAGE_SIZE else "",
         refusal=place.refusal(Permission.UPLOAD),

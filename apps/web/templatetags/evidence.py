@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from apps.engine.formats import labels
 from apps.traces.models import Trace
 from apps.traces.storage import size_in_words
-from apps.web.pages.steps import as_text as text_of
+from apps.web.pages.bodies import as_text as text_of
 from apps.web.words import (
     chance_in_words,
     expected_in_words,
@@ -25,6 +25,8 @@ from apps.web.words import (
 register = template.Library()
 
 _FORMAT_LABELS = labels()
+# With the full stop, exclamation and question mark of Chinese and Japanese.
+_ENDS = ".!?…:;\u3002\uff01\uff1f"
 
 
 @register.filter
@@ -47,7 +49,7 @@ def floor(value: float) -> str:
 
 @register.filter
 def about(value: float | None) -> str:
-    """An expected count: one decimal, or two significant digits below 1."""
+    """An expected count: `about 0.35`, `less than 0.01`, `none`."""
     return "—" if value is None else expected_in_words(value)
 
 
@@ -101,12 +103,14 @@ def when_ns(value: int | None) -> SafeString | str:
 
 @register.filter
 def duration(value: int | None) -> str:
-    """Nanoseconds as `412 ms`, `3.2 s` or `4 min 10 s`."""
+    """Nanoseconds as `under 1 ms`, `412 ms`, `3.2 s` or `4 min 10 s`."""
     if value is None:
         return ""
     seconds = value / 1e9
     if seconds < 0:
         return "ends before it starts"
+    if seconds < 0.001:
+        return "under 1 ms"
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 60:
@@ -127,6 +131,13 @@ def trace_label(trace: Trace) -> str:
     if not trial or trace.name.endswith(trial):
         return trace.name
     return f"{trace.name}, {trial}"
+
+
+@register.filter
+def sentence(text: str) -> str:
+    """A text that others follow: with a full stop, if no mark ends it already."""
+    bare = text.rstrip()
+    return bare if not bare or bare[-1] in _ENDS else f"{bare}."
 
 
 @register.filter

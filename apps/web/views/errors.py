@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 
 from django.conf import settings
@@ -9,7 +10,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 
-from apps.traces.storage import too_large_sentence, was_too_large
+from apps.traces.storage import CannotKeep, too_large_sentence, was_too_large
 
 TITLES = {
     400: "That request does not work",
@@ -19,10 +20,12 @@ TITLES = {
     413: "Too large",
     500: "Something broke on our side",
     503: "Back in a moment",
+    507: "No room left",
 }
 
 # What Django raises when a connection cannot be had, or breaks while it is used.
 DATABASE_AWAY = (OperationalError, InterfaceError)
+DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 def refusal(request: HttpRequest, *, status: int, sentence: str) -> HttpResponse:
@@ -61,6 +64,34 @@ def database_away(request: HttpRequest) -> HttpResponse:
     return response
 
 
+def not_just_now(
+    request: HttpRequest, error: BaseException | None
+) -> HttpResponse | None:
+    """503 or 507 for what is wrong with the site and may be right later, else None."""
+    if isinstance(error, DATABASE_AWAY):
+        return database_away(request)
+    if isinstance(error, CannotKeep):
+        return _cannot_keep(request, error)
+    if isinstance(error, OSError) and error.errno in DISK_FULL:
+        return refusal(
+            request,
+            status=507,
+            sentence=(
+                "The disk of this site is full, so nothing of this was kept. Whoever "
+                "runs the site has to make room; then send it again."
+            ),
+        )
+    return None
+
+
+def _cannot_keep(request: HttpRequest, error: CannotKeep) -> HttpResponse:
+    response = refusal(
+        request, status=503, sentence=f"{error} Nothing was kept; send it again later."
+    )
+    response["Retry-After"] = "60"
+    return response
+
+
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
     """400."""
     return refusal(
@@ -86,9 +117,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """500: we broke, the user did not; 503 when it is the database that is away."""
-    if isinstance(sys.exc_info()[1], DATABASE_AWAY):
-        return database_away(request)
-    return refusal(
+    return not_just_now(request, sys.exc_info()[1]) or refusal(
         request,
         status=500,
         sentence="This was our fault, not yours. What you had stored is untouched.",

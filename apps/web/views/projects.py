@@ -42,5 +42,5 @@ def projects(request: HttpRequest) -> HttpResponse:
 @require_safe
 @in_project(Permission.VIEW)
 def overview(request: HttpRequest, place: Place) -> HttpResponse:
-    """What fired, what could not be checked, what was uploaded last."""
+    """The signals, what could not be checked, what was uploaded last."""
     return render(request, "web/overview.html", {"page": overview_page(place)})

@@ -2,7 +2,8 @@
 
 With creation, termination and expiration (https://tus.io/protocols/resumable-upload).
 Three things are ours: a file that is begun with a `fingerprint` in its metadata is found
-again by the same sender; `Upload-Receipt` names the receipt once it is whole; and the
+again by the same sender; `Upload-Receipt` names the receipt once it is whole, and
+`Upload-Known` says that its bytes were here before; and the
 pieces of a structure-only project are sealed with the `Upload-Key` of the first answer,
 which the sender sends along and the server never writes down.
 """
@@ -120,7 +121,11 @@ def parts(request: HttpRequest, place: Place) -> HttpResponse:
 def part(request: HttpRequest, place: Place, part_id: str) -> HttpResponse:
     """HEAD says how many bytes are here, PATCH adds some, DELETE forgets all."""
     found = find(project_id=place.project.pk, user_id=place.user.pk, part_id=part_id)
-    if found is None or found.about.needs_key != place.project.structure_only:
+    if found is not None and found.about.needs_key != place.project.structure_only:
+        # Its pieces lie as the project does not want them any more.
+        found.drop()
+        found = None
+    if found is None:
         raise _Refusal(404, "There is no such unfinished upload; begin it again.")
     try:
         if request.method == "DELETE":
@@ -144,6 +149,8 @@ def _with_state(response: HttpResponse, place: Place, part: Part) -> HttpRespons
     if upload_id is not None:
         url = reverse("upload", args=[place.project.slug, upload_id])
         response["Upload-Receipt"] = url
+        if part.was_here():
+            response["Upload-Known"] = "yes"
     return response
 
 
@@ -282,7 +289,7 @@ def _submit(place: Place, part: Part, keeping: Keeping) -> None:
             keeping=keeping,
         )
         try:
-            upload, _ = submit_upload(
+            upload, is_new = submit_upload(
                 project=place.project,
                 received=received,
                 user=place.user,
@@ -292,4 +299,4 @@ def _submit(place: Place, part: Part, keeping: Keeping) -> None:
         except EmptyUpload as error:
             part.drop()
             raise _Refusal(400, str(error)) from error
-        part.finish(upload_id=upload.pk)
+        part.finish(upload_id=upload.pk, was_here=not is_new)

@@ -9,9 +9,9 @@ from django.views.decorators.http import require_safe
 from apps.accounts.permissions import Permission
 from apps.engine.formats.evalsite_writer import dump
 from apps.engine.privacy.structure import NO_BODY, SENTENCE
-from apps.traces.queries import body_of_step, engine_trace
+from apps.traces.queries import body_of_step, engine_trace, steps_of
 from apps.web.access import Place, in_project
-from apps.web.pages.steps import body_text
+from apps.web.pages.bodies import body_text
 from apps.web.pages.tasks import placing
 from apps.web.pages.trace import MAX_DOWNLOAD_STEPS, trace_page
 from apps.web.pages.traces import traces_page
@@ -49,7 +49,7 @@ def step_body(
     kept = body_of_step(trace_id=found.pk, seq=seq)
     if kept is None:
         raise Http404
-    text = body_text(kept)
+    text = body_text(kept, next(iter(steps_of(found.pk, first=seq, last=seq)), None))
     if request.GET.get("as") == "text":
         response = HttpResponse(text.whole, content_type="text/plain; charset=utf-8")
         response["Content-Disposition"] = (

@@ -26,6 +26,7 @@ from apps.pipeline.flow import EmptyUpload, submit_upload
 from apps.pipeline.flow import read_again as read_upload_again
 from apps.traces.encryption import CannotOpen
 from apps.traces.models import Upload
+from apps.traces.parts import find
 from apps.traces.storage import (
     HashedUpload,
     open_raw,
@@ -112,7 +113,9 @@ def _after_taking(
             )
         if not is_new:
             messages.info(
-                request, "These bytes are here already; this is their receipt."
+                request,
+                f"These bytes are here already, as {upload.name or 'unnamed'}; "
+                "this is their receipt.",
             )
         return redirect(url)
     return redirect("uploads", place.project.slug)
@@ -137,6 +140,7 @@ def progress(request: HttpRequest, place: Place, upload_id: int) -> JsonResponse
     return JsonResponse(
         {
             "id": row.id,
+            "name": row.name,
             "state": row.state,
             "sentence": row.sentence,
             "bytes_read": row.bytes_read,
@@ -163,11 +167,27 @@ def raw(request: HttpRequest, place: Place, upload_id: int) -> HttpResponseBase:
     response = FileResponse(
         stream,
         as_attachment=True,
-        filename=found.name or "upload",
+        filename=_kept_name(found),
         content_type="application/octet-stream",
     )
     response["Content-Security-Policy"] = "sandbox"
     return response
+
+
+def _kept_name(upload: Upload) -> str:
+    name = upload.name or "upload"
+    return name if upload.reduced is None else f"{name}.evalsite.jsonl"
+
+
+@require_POST
+@in_project(Permission.UPLOAD)
+def forget_part(request: HttpRequest, place: Place, part_id: str) -> HttpResponse:
+    """Remove what has arrived of a file of this user. Safe to run twice."""
+    part = find(project_id=place.project.pk, user_id=place.user.pk, part_id=part_id)
+    if part is not None and part.finished() is None:
+        part.drop()
+        messages.info(request, f"What had arrived of {part.about.name} is removed.")
+    return redirect("uploads", place.project.slug)
 
 
 @require_POST
