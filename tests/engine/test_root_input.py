@@ -69,7 +69,11 @@ def test_a_tool_result_is_not_the_input_of_a_run():
 
 def test_two_conversations_with_the_same_question_share_it():
     first, second, other = traces_of(
-        lines(messages("Where is it?", "a"), messages("Where is it?", "b"), messages("What is it?!", "c"))
+        lines(
+            messages("Where is it?", "a"),
+            messages("Where is it?", "b"),
+            messages("What is it?!", "c"),
+        )
     )
     assert root_input_hash(first) == root_input_hash(second)
     assert root_input_hash(first) != root_input_hash(other)
