@@ -23,7 +23,9 @@ def uploads_dir(tmp_path, settings):
 @pytest.fixture(autouse=True)
 def unhashed_static_files(settings, tmp_path_factory):
     """Pages of a test link the files as they stand in the checkout."""
-    settings.STATIC_ROOT = tmp_path_factory.getbasetemp()
+    # A folder of its own: the web server looks at every file below it.
+    settings.STATIC_ROOT = tmp_path_factory.getbasetemp() / "static-root"
+    settings.STATIC_ROOT.mkdir(exist_ok=True)
     settings.STORAGES = {
         **settings.STORAGES,
         "staticfiles": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -23,22 +24,43 @@ class Command(BaseCommand):
     help = "Run the tests; all arguments go to pytest."
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """Replace this process by pytest; exits 2 when Chromium is missing."""
+        """Exit with the code of pytest; 2 when Chromium is missing."""
         arguments = argv[2:]
         try:
-            extra = browser_arguments(arguments)
+            runs = runs_of(arguments)
         except CannotStart as error:
             self.stderr.write(str(error))
             sys.exit(2)
-        os.chdir(PROJECT_DIR)
-        extra += [] if arguments else on_all_cores()
-        words = [sys.executable, "-m", "pytest", *extra, *arguments]
-        sys.stdout.flush()
-        os.execv(sys.executable, words)  # noqa: S606 - our own interpreter
+        codes = [_pytest(words) for words in runs]
+        sys.exit(next((code for code in codes if code), 0))
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002
         """Refuse: the arguments belong to pytest and are read from the command line."""
         raise CommandError("Call it from the command line: python3 manage.py test")
+
+
+def runs_of(arguments: Sequence[str]) -> list[list[str]]:
+    """Return the words of each run of pytest, one after another.
+
+    Without arguments everything runs: what needs no browser on all cores, then the
+    browser tests alone, because they keep one furnished site for all of them.
+
+    Raises:
+        CannotStart: Browser tests are wanted and there is no Chromium.
+    """
+    extra = browser_arguments(arguments)
+    if arguments:
+        return [[*extra, *arguments]]
+    without = f"--ignore={BROWSER_TESTS}"
+    first = [without, *on_all_cores()]
+    return [first] if without in extra else [first, [BROWSER_TESTS]]
+
+
+def _pytest(words: Sequence[str]) -> int:
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-m", "pytest", *words], cwd=PROJECT_DIR, check=False
+    )
+    return done.returncode
 
 
 def on_all_cores() -> list[str]:
