@@ -18,6 +18,7 @@ from apps.accounts.models import Project, User
 from apps.accounts.operations import create_project, create_token, set_role
 from apps.accounts.permissions import Role, Scope
 from apps.engine.checks import CHECKS
+from apps.engine.formats.evalsite_writer import dump
 from apps.live.arrival import NO_ID_SENTENCE, Refused, spans_of
 from apps.live.encoding import PROTOBUF, decode
 from apps.live.models import LiveTrace
@@ -37,6 +38,7 @@ from apps.traces.models import Task, Trace, Upload
 from apps.traces.operations import claim_upload, create_upload
 from apps.traces.parts import About, begin
 from apps.traces.storage import receive
+from tests.factories import decay_trace
 from tests.formats.archives import zip_of
 from tests.formats.otlp_files import as_protobuf, call, span
 
@@ -57,6 +59,8 @@ ODD = (
     b'[{"role": "user", "content": "Where is parcel 9 of caf\xe9 Anna? \\u0000"},'
     b' {"role": "assistant", "content": "Still in Graz."}]'
 )
+# Enough signals for one in every state, whatever files lie beside the project.
+FALLING = ((140, 120, 100, 80, 60, 40), (90, 80, 70, 60, 30), (300, 200, 150, 90, 80))
 READ_SECONDS = 60
 
 
@@ -159,6 +163,9 @@ def _read_again_in_vain(project: Project) -> None:
 def _upload_files(project: Project, shared: Path | None) -> None:
     for name, content in sample_files():
         upload_and_read(project, content, name=name)
+    falling = [decay_trace(*lengths, name="evening") for lengths in FALLING]
+    evening = b"".join(dump(trace) for trace in falling)
+    upload_and_read(project, evening, name="evening-run.evalsite.jsonl")
     upload_and_read(project, PARTLY, name="exported-chats.jsonl")
     upload_and_read(project, _mixed_archive(), name="night-of-runs.zip")
     if shared is not None:
