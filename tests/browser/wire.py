@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
 from tests.conftest import ROOT
+from tests.flows.web_server import wait_for_health
 
 _CHUNK = 64 * 1024
 
@@ -133,27 +132,13 @@ class WebServer:
                 stderr=log,
                 start_new_session=True,
             )
-        self._wait()
+        wait_for_health(self.port, self.log)
 
     def kill(self) -> None:
         if self._process is not None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait(timeout=20)
             self._process = None
-
-    def _wait(self) -> None:
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
-            try:
-                connection.request("GET", "/healthz")
-                if connection.getresponse().status == 200:
-                    return
-            except OSError:
-                time.sleep(0.1)
-            finally:
-                connection.close()
-        raise AssertionError(self.log.read_text()[-2_000:])
 
 
 @contextmanager

@@ -21,6 +21,22 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def wait_for_health(port: int, log: Path, *, seconds: float = 60) -> None:
+    """Wait until a web server on loopback answers; the end of its log when it does not."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("GET", "/healthz")
+            if connection.getresponse().status == 200:
+                return
+        except OSError:
+            time.sleep(0.1)
+        finally:
+            connection.close()
+    raise AssertionError(log.read_text(errors="replace")[-2_000:])
+
+
 class Web:
     """Starts gunicorn on one port, kills it, and starts it there again."""
 
@@ -46,21 +62,7 @@ class Web:
                 stderr=stream,
                 start_new_session=True,
             )
-        self._wait()
-
-    def _wait(self) -> None:
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
-            try:
-                connection.request("GET", "/healthz")
-                if connection.getresponse().status == 200:
-                    return
-            except OSError:
-                time.sleep(0.1)
-            finally:
-                connection.close()
-        raise AssertionError(self._log.read_text(errors="replace")[-2_000:])
+        wait_for_health(self.port, self._log)
 
     def kill(self) -> None:
         """End it like a power cut."""

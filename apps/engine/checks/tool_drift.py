@@ -52,7 +52,7 @@ _NOT_MODELLED: Final = (
 )
 _ORDERS: Final = {
     OrderSource.TIME: "by start time",
-    OrderSource.FILE: "by file position (weaker: no recorded times)",
+    OrderSource.FILE: "by file position (weaker than by start time)",
 }
 
 
