@@ -7,9 +7,10 @@ signal into a finding.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, Final, Protocol
@@ -32,6 +33,71 @@ class Level(StrEnum):
 
     TELEMETRY = "telemetry"
     REVIEW_SIGNAL = "review_signal"
+
+
+class Basis(StrEnum):
+    """What a signal rests on: a null model that it defies, or a recorded fact.
+
+    A fact has no chance and no expected number: nothing is shuffled to find it.
+    """
+
+    STATISTIC = "statistic"
+    FACT = "fact"
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One parameter of a check, and the values it may take.
+
+    A number lies between `low` and `high`, both included unless `above_low` says that
+    it must be larger than `low`; `is_whole` admits whole numbers only. With `names` it
+    is a list of at most `high` names instead.
+    """
+
+    name: str
+    label: str
+    low: float = 0
+    high: float = 0
+    unit: str = ""
+    is_whole: bool = True
+    above_low: bool = False
+    names: bool = False
+
+    def refusal(self, value: object) -> str:
+        """Why `value` may not be taken, as a sentence; nothing when it may."""
+        return self._names_refusal(value) if self.names else self._number_refusal(value)
+
+    def _number_refusal(self, value: object) -> str:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return f"“{self.label}” must be a number."
+        if self.is_whole and value != int(value):
+            return f"“{self.label}” must be a whole number."
+        is_low = value <= self.low if self.above_low else value < self.low
+        if is_low or not value <= self.high:
+            least = (
+                f"above {self.low:,g}" if self.above_low else f"at least {self.low:,g}"
+            )
+            return f"“{self.label}” must be {least} and at most {self.high:,g}."
+        return ""
+
+    def _names_refusal(self, value: object) -> str:
+        if not isinstance(value, tuple | list) or not all(
+            isinstance(one, str) and one for one in value
+        ):
+            return f"“{self.label}” must be a list of names."
+        if len(value) > self.high:
+            return f"“{self.label}” may hold at most {self.high:,g} names."
+        return ""
+
+
+MAX_CHANCE: Final = Parameter(
+    "max_chance",
+    "Largest chance of a queued signal",
+    0,
+    1,
+    is_whole=False,
+    above_low=True,
+)
+"""Of every check with a null model: above this chance a signal is telemetry."""
 
 
 class Chance(msgspec.Struct, frozen=True):
@@ -201,8 +267,9 @@ class Check(Protocol):
     """A deterministic rule over a trace.
 
     The four texts answer: what is observed, why is the shape unusual, what makes it
-    material, what happens after it fires. `needs_bodies` is true only for a check
-    that reads text. `parameters` is what `run` depends on besides the trace.
+    material, what happens after it fires. `basis` says whether there is a null model.
+    `needs_bodies` is true only for a check that reads text. `parameters` is what `run`
+    depends on besides the trace, and `limits` what each of them may be.
     """
 
     @property
@@ -213,6 +280,8 @@ class Check(Protocol):
     def version(self) -> int: ...
     @property
     def level(self) -> Level: ...
+    @property
+    def basis(self) -> Basis: ...
     @property
     def observes(self) -> str: ...
     @property
@@ -225,7 +294,43 @@ class Check(Protocol):
     def needs_bodies(self) -> bool: ...
     @property
     def parameters(self) -> dict[str, Any]: ...
+    @property
+    def limits(self) -> tuple[Parameter, ...]: ...
 
     def run(self, trace: Trace) -> Iterator[Screening]:
         """Yield at least one answer about `trace`; the same trace, the same answers."""
         ...
+
+
+def check_limits(check: Check) -> None:
+    """Raise `ValueError` with a sentence if a parameter of `check` is out of range."""
+    values = check.parameters
+    for limit in check.limits:
+        if refusal := limit.refusal(values[limit.name]):
+            raise ValueError(refusal)
+
+
+def configured(check: Check, values: Mapping[str, Any]) -> Check:
+    """`check` with other parameters; those that are not named keep their value.
+
+    Raises `ValueError` with a sentence for a parameter that the check does not have or
+    a value that it may not take.
+    """
+    known = {limit.name: limit for limit in check.limits}
+    for name in values:
+        if name not in known:
+            raise ValueError(f"“{check.label}” has no parameter “{name}”.")
+    if not values:
+        return check
+    taken = {name: _as_taken(known[name], value) for name, value in values.items()}
+    changed: Check = dataclasses.replace(check, **taken)  # type: ignore[type-var]
+    return changed
+
+
+def _as_taken(limit: Parameter, value: Any) -> Any:
+    """The value in the type that the check holds, once it is known to be allowed."""
+    if refusal := limit.refusal(value):
+        raise ValueError(refusal)
+    if limit.names:
+        return tuple(value)
+    return int(value) if limit.is_whole else float(value)

@@ -209,7 +209,7 @@ class Outcome(msgspec.Struct, frozen=True):
 UNKNOWN_OUTCOME: Final = Outcome()
 
 
-class Trace(msgspec.Struct, frozen=True):
+class Trace(msgspec.Struct, frozen=True, weakref=True):
     """One run of one system on one task.
 
     `native_id` is set only where the format's ids are globally unique (a trace id of

@@ -13,9 +13,11 @@ from typing import Any, Final
 
 from apps.engine.check import (
     Answer,
+    Basis,
     Evidence,
     Judgement,
     Level,
+    Parameter,
     Screening,
     Series,
     hash_of_inputs,
@@ -46,6 +48,7 @@ class MissingUsage:
     label: str = field(default="Missing usage", init=False)
     version: int = field(default=1, init=False)
     level: Level = field(default=Level.TELEMETRY, init=False)
+    basis: Basis = field(default=Basis.FACT, init=False)
     needs_bodies: bool = field(default=False, init=False)
     observes: str = field(
         default="Which model calls of the trace report how many tokens they wrote, "
@@ -73,6 +76,11 @@ class MissingUsage:
     def parameters(self) -> dict[str, Any]:
         """No parameters."""
         return {}
+
+    @property
+    def limits(self) -> tuple[Parameter, ...]:
+        """No parameters, so no limits."""
+        return ()
 
     def run(self, trace: Trace) -> Iterator[Screening]:
         """Yield one answer about the whole trace."""

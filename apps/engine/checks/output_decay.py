@@ -17,13 +17,17 @@ from typing import Any, Final
 import msgspec
 
 from apps.engine.check import (
+    MAX_CHANCE,
     Answer,
+    Basis,
     Chance,
     Evidence,
     Judgement,
     Level,
+    Parameter,
     Screening,
     Series,
+    check_limits,
     exact_chance,
     hash_of_inputs,
     odds,
@@ -84,6 +88,7 @@ class OutputDecay:
     label: str = field(default="Output-length decay", init=False)
     version: int = field(default=1, init=False)
     level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
+    basis: Basis = field(default=Basis.STATISTIC, init=False)
     needs_bodies: bool = field(default=False, init=False)
     observes: str = field(
         default="The output lengths (tokens) of one serial sequence, in order: model "
@@ -113,12 +118,7 @@ class OutputDecay:
     )
 
     def __post_init__(self) -> None:
-        if not 5 <= self.min_calls <= 1_000:
-            raise ValueError("The fewest calls must lie between 5 and 1,000.")
-        if not 1 <= self.last_percent <= 99:
-            raise ValueError("The last output's share must lie between 1 % and 99 %.")
-        if not 0 < self.max_chance <= 1:
-            raise ValueError("The largest chance must be above 0 and at most 1.")
+        check_limits(self)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -128,6 +128,15 @@ class OutputDecay:
             "last_percent": self.last_percent,
             "max_chance": self.max_chance,
         }
+
+    @property
+    def limits(self) -> tuple[Parameter, ...]:
+        """What each parameter may be."""
+        return (
+            Parameter("min_calls", "Fewest calls", 5, 1_000, unit="calls"),
+            Parameter("last_percent", "Last of the first output", 1, 99, unit="%"),
+            MAX_CHANCE,
+        )
 
     def run(self, trace: Trace) -> Iterator[Screening]:
         """Yield one answer for each serial sequence, or one that there is none.

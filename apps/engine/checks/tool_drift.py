@@ -14,11 +14,14 @@ from typing import Any, Final
 import msgspec
 
 from apps.engine.check import (
+    MAX_CHANCE,
     Answer,
+    Basis,
     Chance,
     Evidence,
     Judgement,
     Level,
+    Parameter,
     Screening,
     Series,
     exact_chance,
@@ -87,6 +90,7 @@ class ToolDrift:
     label: str = field(default="Tool-distribution drift", init=False)
     version: int = field(default=1, init=False)
     level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
+    basis: Basis = field(default=Basis.STATISTIC, init=False)
     needs_bodies: bool = field(default=False, init=False)
     observes: str = field(
         default="The names of the tools that one agent invocation called, in order: "
@@ -132,6 +136,32 @@ class ToolDrift:
             "hard_at": self.hard_at,
             "max_chance": self.max_chance,
         }
+
+    @property
+    def limits(self) -> tuple[Parameter, ...]:
+        """What each parameter may be."""
+        return (
+            Parameter("window", "Window", 2, WIDEST_EXACT, unit="calls"),
+            Parameter(
+                "collapse_at",
+                "Drop that is a collapse",
+                0,
+                math.log(WIDEST_EXACT),
+                unit="nats",
+                is_whole=False,
+                above_low=True,
+            ),
+            Parameter(
+                "hard_at",
+                "Drop that is a hard collapse",
+                0,
+                math.log(WIDEST_EXACT),
+                unit="nats",
+                is_whole=False,
+                above_low=True,
+            ),
+            MAX_CHANCE,
+        )
 
     def run(self, trace: Trace) -> Iterator[Screening]:
         """Yield one answer for each owner of tool calls, or one that there are none."""

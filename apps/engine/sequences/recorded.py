@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from apps.engine.sequences.once import once_per_trace
 from apps.engine.sequences.owners import (
     INVOCATION,
     PARENT,
@@ -53,6 +54,7 @@ class RecordedCall(msgspec.Struct):
     parallel: bool = False
 
 
+@once_per_trace
 def recorded_calls(trace: Trace) -> dict[Scope, list[RecordedCall]]:
     """Every model call of `trace` by owner, in order, with what was removed and why.
 

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from apps.engine.sequences.once import once_per_trace
 from apps.engine.sequences.owners import (
     INVOCATION,
     PARENT,
@@ -96,6 +97,7 @@ class SerialSequence(msgspec.Struct, frozen=True):
         return "A call whose end is not recorded cut the sequence here."
 
 
+@once_per_trace
 def serial_sequences(trace: Trace) -> tuple[SerialSequence, ...]:
     """All serial sequences of `trace`; the same steps in any order give the same.
 

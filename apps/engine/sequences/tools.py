@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from apps.engine.sequences.once import once_per_trace
 from apps.engine.sequences.owners import (
     INVOCATION,
     TRACE,
@@ -31,6 +32,7 @@ class ToolSequence(msgspec.Struct, frozen=True):
     steps: tuple[int, ...]
 
 
+@once_per_trace
 def tool_sequences(trace: Trace) -> tuple[ToolSequence, ...]:
     """The tool calls of `trace` by owner, each in order; invocations before the rest.
 
@@ -67,3 +69,9 @@ def _tool_owner(step: Step) -> Scope:
 
 def _seq(step: Step) -> int:
     return step.seq
+
+
+@once_per_trace
+def steps_in_order(trace: Trace) -> tuple[Step, ...]:
+    """The steps of `trace` by their place in it, however they are held."""
+    return tuple(sorted(trace.steps, key=_seq))
