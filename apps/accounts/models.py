@@ -30,7 +30,8 @@ class RawBytes(models.TextChoices):
 class Project(models.Model):
     """A wall around traces, signals and reports; everything belongs to one.
 
-    `raw_bytes` is empty where the site's setting is enough.
+    `raw_bytes` is empty where the site's setting is enough. `blind_percent` is the
+    share of traces that reviewers look at blindly, to estimate what the checks miss.
     """
 
     slug = models.SlugField(unique=True, max_length=60)
@@ -43,6 +44,16 @@ class Project(models.Model):
     raw_bytes = models.CharField(
         max_length=9, choices=RawBytes.choices, blank=True, default="", db_default=""
     )
+
+    blind_percent = models.PositiveSmallIntegerField(default=0, db_default=0)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(blind_percent__lte=100),
+                name="blind_percent_is_a_percentage",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.slug

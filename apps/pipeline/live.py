@@ -44,6 +44,7 @@ from apps.live.queries import span_data
 from apps.pipeline.privacy import Privacy
 from apps.review.operations import open_signals
 from apps.review.rescreening import rescreen
+from apps.screening.lineup import pin_new_checks
 from apps.screening.operations import screen_traces
 from apps.traces.encryption import CannotOpen
 from apps.traces.storage import raw_policy
@@ -204,7 +205,11 @@ def _screen(claim: LiveClaim, written: Written, now: datetime) -> None:
             project_id=claim.project_id, stored=stored, moved=written.moved, now=now
         )
     else:
-        queued = screen_traces(project_id=claim.project_id, traces=[stored])
+        queued = screen_traces(
+            project_id=claim.project_id,
+            traces=[stored],
+            lineup=pin_new_checks(project_id=claim.project_id, now=now),
+        )
         opened = open_signals(project_id=claim.project_id, queued=queued, now=now)
         signals = sum(opened.values())
     count_signals(trace_id=stored.trace_id, signals=signals)

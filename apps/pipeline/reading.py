@@ -39,6 +39,7 @@ from apps.pipeline.privacy import Origins, Privacy, add_to_receipt
 from apps.pipeline.rereading import FoundNothing, Rereading, why_nothing
 from apps.review.erasing import lock_undecided
 from apps.review.operations import open_signals
+from apps.screening.lineup import pin_new_checks
 from apps.screening.operations import screen_traces
 from apps.traces.batches import Batch, Receipt
 from apps.traces.encryption import CannotOpen
@@ -334,7 +335,13 @@ class _Reading:
             if self.again is not None:
                 batch = self.again.write_over(batch)
             stored = store_batch(claim=self.claim, batch=batch)
-            queued = screen_traces(project_id=self.claim.project_id, traces=stored)
+            queued = screen_traces(
+                project_id=self.claim.project_id,
+                traces=stored,
+                lineup=pin_new_checks(
+                    project_id=self.claim.project_id, now=self.clock()
+                ),
+            )
             per_trace = open_signals(
                 project_id=self.claim.project_id, queued=queued, now=self.clock()
             )

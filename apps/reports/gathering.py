@@ -27,8 +27,9 @@ from apps.reports.inert import one_line
 from apps.reports.words import number, utc
 from apps.review.models import Signal
 from apps.review.transitions import SignalState, Verdict
+from apps.screening.lineup import CheckKey
 from apps.screening.models import Screening
-from apps.screening.queries import CheckKey, outcome_associations
+from apps.screening.queries import outcome_associations
 from apps.traces.models import Trace, Upload
 
 _MAX_NOTES = 10

@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from apps.accounts.models import Project
 from apps.review.transitions import (
+    BlindVerdict,
     DismissalReason,
     FailureKind,
     SignalState,
@@ -22,7 +23,8 @@ class Signal(models.Model):
 
     `version` counts its changes: an act that was based on an older version is
     refused. The columns before `state` are copies for filters and sorting; `chance`
-    is 1 where no null model exists, so that it sorts last.
+    is 1 where no null model exists. `q` is the chance corrected for how many sequences
+    the check was asked about (NULL for a fact), and `rank` orders the queue by it.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
@@ -32,6 +34,8 @@ class Signal(models.Model):
     check_version = models.IntegerField()
     agent = models.CharField(max_length=300, blank=True)
     chance = models.FloatField()
+    q = models.FloatField(null=True)
+    rank = models.FloatField(default=1.0, db_default=1.0)
     effect = models.FloatField(default=0.0)
     length = models.IntegerField(default=0)
     usage_missing = models.BooleanField(default=False)
@@ -40,7 +44,7 @@ class Signal(models.Model):
     created_at = models.DateTimeField()
 
     state = models.CharField(
-        max_length=8, choices=SignalState.choices, default=SignalState.OPEN
+        max_length=10, choices=SignalState.choices, default=SignalState.OPEN
     )
     version = models.IntegerField(default=0)
     claimed_by = models.ForeignKey(
@@ -77,7 +81,8 @@ class Signal(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["project", "state", "chance", "id"], name="signal_rarest"
+                fields=["project", "state", "rank", "chance", "id"],
+                name="signal_rarest",
             ),
             models.Index(fields=["project", "state", "-id"], name="signal_newest"),
             models.Index(fields=["project", "state", "id"], name="signal_oldest"),
@@ -85,15 +90,15 @@ class Signal(models.Model):
                 fields=["project", "state", "-effect", "id"], name="signal_largest"
             ),
             models.Index(
-                fields=["project", "check_slug", "state", "chance", "id"],
+                fields=["project", "check_slug", "state", "rank", "chance", "id"],
                 name="signal_by_check",
             ),
             models.Index(
-                fields=["project", "agent", "state", "chance", "id"],
+                fields=["project", "agent", "state", "rank", "chance", "id"],
                 name="signal_by_agent",
             ),
             models.Index(
-                fields=["project", "outcome", "state", "chance", "id"],
+                fields=["project", "outcome", "state", "rank", "chance", "id"],
                 name="signal_by_outcome",
             ),
             models.Index(
@@ -121,8 +126,8 @@ class HistoryEntry(models.Model):
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL
     )
-    state_before = models.CharField(max_length=8, blank=True)
-    state_after = models.CharField(max_length=8)
+    state_before = models.CharField(max_length=10, blank=True)
+    state_after = models.CharField(max_length=10)
     verdict = models.CharField(max_length=16, choices=Verdict.choices, blank=True)
     reason = models.CharField(
         max_length=14, choices=DismissalReason.choices, blank=True
@@ -169,3 +174,89 @@ class Draft(models.Model):
 
     def __str__(self) -> str:
         return f"draft of {self.user_id} on {self.signal_id}"
+
+
+class BlindLook(models.Model):
+    """A trace that a reviewer judges without knowing what the checks said of it.
+
+    About half of them were flagged when they were drawn (`was_flagged`), so that a
+    blind look itself gives nothing away. `place` is their seeded order in the queue.
+    Claims and decisions leave lines of `BlindEntry`.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
+    trace = models.OneToOneField(Trace, on_delete=models.CASCADE)
+    was_flagged = models.BooleanField()
+    place = models.FloatField()
+    created_at = models.DateTimeField()
+    state = models.CharField(
+        max_length=10, choices=SignalState.choices, default=SignalState.OPEN
+    )
+    version = models.IntegerField(default=0)
+    claimed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="claimed_blind_looks",
+    )
+    claimed_until = models.DateTimeField(null=True)
+    verdict = models.CharField(max_length=11, choices=BlindVerdict.choices, blank=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="decided_blind_looks",
+    )
+    decided_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=(Q(state="decided") & ~Q(verdict=""))
+                | (~Q(state="decided") & Q(verdict="")),
+                name="only_a_decided_blind_look_has_a_verdict",
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["project", "state", "place", "id"], name="blind_look_place"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"blind look {self.pk} at trace {self.trace_id}"
+
+
+class BlindEntry(models.Model):
+    """One thing that happened to a blind look. Append-only, as all history is."""
+
+    look = models.ForeignKey(BlindLook, on_delete=models.CASCADE, db_index=False)
+    base_version = models.IntegerField()
+    act = models.CharField(max_length=10)
+    at = models.DateTimeField()
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL
+    )
+    verdict = models.CharField(max_length=11, choices=BlindVerdict.choices, blank=True)
+    failure_kind = models.CharField(
+        max_length=10, choices=FailureKind.choices, blank=True
+    )
+    where_agent = models.CharField(max_length=300, blank=True)
+    where_step = models.IntegerField(null=True)
+    note = models.TextField(blank=True)
+    submission = models.UUIDField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["look", "base_version"], name="one_blind_act_per_version"
+            ),
+            models.UniqueConstraint(
+                fields=["look", "submission"],
+                condition=Q(submission__isnull=False),
+                name="one_blind_act_per_submission",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.act} at version {self.base_version} of look {self.look_id}"

@@ -13,18 +13,19 @@ from typing import Any
 
 import msgspec
 
-from apps.engine.checks import CHECKS
 from apps.review.models import Draft, HistoryEntry, Signal
 from apps.review.operations import open_signals, write_rescreened
 from apps.review.transitions import Act, SignalState
+from apps.screening.lineup import LineUp, pin_new_checks
 from apps.screening.models import Screening
 from apps.screening.operations import (
     Answered,
     StoredScreening,
+    answer_key,
     drop_answers,
     evidence_document,
     is_queued,
-    key_of,
+    mark_screened,
     store_answers,
 )
 from apps.traces.copying import StoredTrace
@@ -50,7 +51,8 @@ def rescreen(
     Runs inside the caller's transaction. `moved` says where the steps of the old
     content stand in the new one, and `why` what the history says of the change.
     """
-    renewal = _Renewal(stored, moved, why)
+    lineup = pin_new_checks(project_id=project_id, now=now)
+    renewal = _Renewal(stored, moved, why, lineup)
     signals = list(
         Signal.objects.select_for_update(of=("self",))
         .filter(trace_id=stored.trace_id)
@@ -61,7 +63,10 @@ def rescreen(
     allow_erasing_history()
     Signal.objects.filter(pk__in=renewal.gone).delete()
     drop_answers(trace_id=stored.trace_id, kept_ids=renewal.kept)
-    queued = store_answers(project_id=project_id, answered=renewal.to_store())
+    queued = store_answers(
+        project_id=project_id, answered=renewal.to_store(), lineup=lineup
+    )
+    mark_screened(trace_ids=[stored.trace_id], lineup=lineup)
     new = renewal.repoint(queued)
     open_signals(project_id=project_id, queued=new, now=now)
     return Signal.objects.filter(trace_id=stored.trace_id).count()
@@ -70,12 +75,15 @@ def rescreen(
 class _Renewal:
     """Sorts the signals of a trace into kept, changed and gone."""
 
-    def __init__(self, stored: StoredTrace, moved: Steps, why: str) -> None:
+    def __init__(
+        self, stored: StoredTrace, moved: Steps, why: str, lineup: LineUp
+    ) -> None:
         self._why = why
+        self._lineup = lineup
         self._moved = moved
         self._answers: dict[Key, Answered] = {
-            key_of(check, answer): (stored, check, answer)
-            for check in CHECKS
+            answer_key(check, answer): (stored, check, answer)
+            for check in lineup.checks
             for answer in check.run(stored.trace)
         }
         self.gone: list[int] = []
@@ -97,7 +105,7 @@ class _Renewal:
         for signal in signals:
             key = _key(signal.screening)
             found = self._answers.get(key)
-            stands = found is not None and is_queued(found[2])
+            stands = found is not None and is_queued(found, self._lineup)
             if found and stands and self._is_same(signal.screening, found):
                 self._keep(signal)
             elif signal.pk in decided:
@@ -138,7 +146,7 @@ class _Renewal:
         """Give the changed signals their new answers; returns those that are new."""
         new = []
         for item in queued:
-            signal = self._changed.get(key_of(item.check, item.screening))
+            signal = self._changed.get(answer_key(item.check, item.screening))
             if signal is None:
                 new.append(item)
                 continue

@@ -13,6 +13,7 @@ class SignalState(models.TextChoices):
     OPEN = "open", "Open"
     CLAIMED = "claimed", "Claimed"
     DECIDED = "decided", "Decided"
+    SUPERSEDED = "superseded", "Superseded"
 
 
 class Verdict(models.TextChoices):
@@ -58,6 +59,9 @@ class Act(StrEnum):
     DECIDED = "decided"
     UNDONE = "undone"
     RESCREENED = "rescreened"
+    ADOPTED = "adopted"
+    SUPERSEDED = "superseded"
+    REOPENED = "reopened"
 
 
 NEXT: dict[tuple[SignalState, Act], SignalState] = {
@@ -68,6 +72,11 @@ NEXT: dict[tuple[SignalState, Act], SignalState] = {
     (SignalState.DECIDED, Act.UNDONE): SignalState.CLAIMED,
     # Late spans changed the trace: nobody's claim or decision is touched by that.
     **{(state, Act.RESCREENED): state for state in SignalState},
+    # Another key of the check was adopted: what nobody decided follows it.
+    **{(state, Act.ADOPTED): state for state in SignalState},
+    (SignalState.OPEN, Act.SUPERSEDED): SignalState.SUPERSEDED,
+    (SignalState.CLAIMED, Act.SUPERSEDED): SignalState.SUPERSEDED,
+    (SignalState.SUPERSEDED, Act.REOPENED): SignalState.OPEN,
 }
 
 
@@ -94,3 +103,11 @@ def check_is_complete(*, verdict: Verdict, reason: str, note: str) -> None:
         raise NotPossibleNow("Choose a reason: why is this signal dismissed?")
     if reason == DismissalReason.OTHER and not note.strip():
         raise NotPossibleNow("“Other” needs a note that says why.")
+
+
+class BlindVerdict(models.TextChoices):
+    """What a reviewer says of a trace without knowing what the checks said."""
+
+    FAILURE = "failure", "Failure"
+    NO_FAILURE = "no_failure", "No failure"
+    CANNOT_TELL = "cannot_tell", "Cannot tell"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -11,9 +10,10 @@ from django.db import connection
 from psycopg.types.json import Jsonb
 
 from apps.engine.check import Answer, Check, Level, Screening
-from apps.engine.checks import CHECKS
 from apps.screening import models
+from apps.screening.lineup import LineUp, key_of, parameters_hash
 from apps.traces.copying import StoredTrace, copy_rows
+from apps.traces.models import Trace
 
 
 class StoredScreening(msgspec.Struct, frozen=True):
@@ -42,12 +42,6 @@ _COLUMNS = (
     ("input_hash", "text"),
     ("evidence", "jsonb"),
 )
-
-
-def parameters_hash(check: Check) -> str:
-    """A short stable name for the parameters of a check."""
-    encoded = msgspec.json.encode(check.parameters, order="deterministic")
-    return hashlib.sha256(encoded).hexdigest()[:16]
 
 
 def evidence_document(check: Check, screening: Screening) -> dict[str, Any]:
@@ -95,47 +89,55 @@ def _row(
 
 
 def screen_traces(
-    *,
-    project_id: int,
-    traces: Sequence[StoredTrace],
-    checks: Sequence[Check] = CHECKS,
+    *, project_id: int, traces: Sequence[StoredTrace], lineup: LineUp
 ) -> list[StoredScreening]:
-    """Run `checks` over `traces`, store every answer, return the queued signals.
+    """Run the line-up over `traces`, store every answer, return the queued signals.
 
-    Runs inside the caller's transaction. Only review signals are returned, with the
-    ids of their rows.
+    Runs inside the caller's transaction. Only review signals of checks that are not
+    paused are returned, with the ids of their rows. The traces are marked as answered
+    by this line-up.
     """
-    return store_answers(
+    queued = store_answers(
         project_id=project_id,
         answered=[
             (stored, check, screening)
             for stored in traces
-            for check in checks
+            for check in lineup.checks
             for screening in check.run(stored.trace)
         ],
+        lineup=lineup,
     )
+    mark_screened(trace_ids=[stored.trace_id for stored in traces], lineup=lineup)
+    return queued
+
+
+def mark_screened(*, trace_ids: Sequence[int], lineup: LineUp) -> None:
+    """Say of traces that every check of `lineup` has answered about them."""
+    Trace.objects.filter(pk__in=trace_ids).update(screened_as=lineup.name)
 
 
 Answered = tuple[StoredTrace, Check, Screening]
 
 
 def store_answers(
-    *, project_id: int, answered: Sequence[Answered]
+    *, project_id: int, answered: Sequence[Answered], lineup: LineUp
 ) -> list[StoredScreening]:
-    """Store answers and return the queued signals, inside the caller's transaction."""
+    """Store answers and return those that `lineup` queues.
+
+    Runs inside the caller's transaction. Each answer may be there only once.
+    """
     if not answered:
         return []
-    checks = {check.slug: check for _, check, _ in answered}.values()
-    parameters = {check.slug: parameters_hash(check) for check in checks}
+    hashes = {id(check): parameters_hash(check) for _, check, _ in answered}
     copy_rows(
         "screening_screening",
         _COLUMNS,
         (
-            _row(project_id, stored, check, screening, parameters[check.slug])
+            _row(project_id, stored, check, screening, hashes[id(check)])
             for stored, check, screening in answered
         ),
     )
-    return _with_ids([item for item in answered if is_queued(item[2])])
+    return _with_ids([item for item in answered if is_queued(item, lineup)])
 
 
 def drop_answers(*, trace_id: int, kept_ids: Collection[int]) -> None:
@@ -151,15 +153,20 @@ def drop_answers(*, trace_id: int, kept_ids: Collection[int]) -> None:
         )
 
 
-def key_of(check: Check, screening: Screening) -> tuple[str, int, str, str]:
+def answer_key(check: Check, screening: Screening) -> tuple[str, int, str, str]:
     """What names an answer within its trace: check, version, parameters, scope."""
-    scope = screening.evidence.scope[:80]
-    return check.slug, check.version, parameters_hash(check), scope
+    return *key_of(check), screening.evidence.scope[:80]
 
 
-def is_queued(screening: Screening) -> bool:
-    """Whether an answer wants a reviewer."""
+def is_review_signal(screening: Screening) -> bool:
+    """Whether an answer wants a look, whichever key of its check is current."""
     return screening.answer is Answer.SIGNAL and screening.level is Level.REVIEW_SIGNAL
+
+
+def is_queued(item: Answered, lineup: LineUp) -> bool:
+    """Whether an answer wants a reviewer: telemetry and paused checks never do."""
+    _, check, screening = item
+    return is_review_signal(screening) and key_of(check) in lineup.queueing
 
 
 def _with_ids(
@@ -176,7 +183,7 @@ def _with_ids(
     ids = {row[:5]: row[5] for row in rows}
     return [
         StoredScreening(
-            screening_id=ids[(stored.trace_id, *key_of(check, screening))],
+            screening_id=ids[(stored.trace_id, *answer_key(check, screening))],
             trace=stored,
             check=check,
             screening=screening,

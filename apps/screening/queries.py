@@ -10,9 +10,9 @@ from django.db.models import Count, Q, QuerySet, Sum
 
 from apps.accounts.models import Project
 from apps.engine.check import Answer, Level
-from apps.engine.checks import CHECKS
 from apps.engine.nulls import Association, association
 from apps.engine.trace import OutcomeKind
+from apps.screening.lineup import CheckKey, LineUp, lineup_of
 from apps.screening.models import Screening
 
 
@@ -48,26 +48,26 @@ def counts_per_check(
     *,
     trace_ids: Iterable[int] | None = None,
     check_slug: str = "",
+    lineup: LineUp | None = None,
 ) -> list[CheckCounts]:
-    """The counts of every registered check, in the registered order.
+    """The counts of every check of the line-up under its current key, in its order.
 
     With `check_slug` those of that check alone; nothing else is read then.
     """
-    rows = Screening.objects.filter(project=project)
+    lineup = lineup or lineup_of(project.pk)
+    entries = [
+        entry
+        for entry in lineup.entries
+        if not check_slug or entry.check.slug == check_slug
+    ]
+    rows = Screening.objects.filter(LineUp(entries).current(), project=project)
     if trace_ids is not None:
         rows = rows.filter(trace_id__in=trace_ids)
-    slugs = [check.slug for check in CHECKS]
-    if check_slug:
-        rows = rows.filter(check_slug=check_slug)
-        slugs = [slug for slug in slugs if slug == check_slug]
-    counts = {slug: CheckCounts(slug=slug) for slug in slugs}
+    counts = {entry.check.slug: CheckCounts(slug=entry.check.slug) for entry in entries}
     for row in rows.values("check_slug", "answer", "level", "reason_code").annotate(
         number=Count("id"), chance_sum=Sum("chance_of_signal")
     ):
-        entry = counts.setdefault(
-            row["check_slug"], CheckCounts(slug=row["check_slug"])
-        )
-        _add(entry, row)
+        _add(counts[row["check_slug"]], row)
     return list(counts.values())
 
 
@@ -87,15 +87,12 @@ def _add(entry: CheckCounts, row: Mapping[str, Any]) -> None:
         entry.expected = (entry.expected or 0.0) + float(row["chance_sum"])
 
 
-def answers_about(trace_id: int) -> QuerySet[Screening]:
-    """Every check's answers about one trace, signals first."""
-    return Screening.objects.filter(trace_id=trace_id).order_by(
+def answers_about(trace_id: int, *, lineup: LineUp) -> QuerySet[Screening]:
+    """The answers of the current keys about one trace, signals first."""
+    return Screening.objects.filter(lineup.current(), trace_id=trace_id).order_by(
         "-answer", "check_slug", "id"
     )
 
-
-CheckKey = tuple[str, int, str]
-"""A version of a check with its parameters: slug, version, hash of the parameters."""
 
 _FIRED = Q(answer=Answer.SIGNAL)
 _PASSED = Q(trace__outcome=OutcomeKind.PASS)

@@ -7,7 +7,7 @@ place's project, so what belongs to another project answers 404 like what never 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from django.core.exceptions import PermissionDenied
@@ -25,6 +25,7 @@ from apps.accounts.queries import membership
 from apps.reports.models import Report
 from apps.review import queries as review
 from apps.review.models import Signal
+from apps.screening.lineup import LineUp, lineup_of
 from apps.traces.models import Task, Trace, Upload
 
 P = ParamSpec("P")
@@ -46,6 +47,11 @@ class Place:
     def refusal(self, permission: Permission) -> str:
         """Why the act is not allowed, as a sentence; empty when it is."""
         return refusal(self.role, permission)
+
+    @cached_property
+    def lineup(self) -> LineUp:
+        """Which checks count in this project, read once a request."""
+        return lineup_of(self.project.pk)
 
     def upload(self, upload_id: int) -> Upload:
         """An upload of this project, or 404."""

@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from apps.engine.check import Answer, Level
 from apps.engine.checks import CHECKS, by_slug
 from apps.review.models import Signal
+from apps.screening.lineup import lineup_of
 from apps.screening.models import Screening
 from apps.screening.operations import parameters_hash, screen_traces
 from apps.screening.queries import answers_about, counts_per_check
@@ -55,7 +56,11 @@ def test_all_three_answers_are_stored_with_all_that_is_needed_to_repeat_them(pro
 def test_every_check_answers_about_every_trace(project):
     upload_traces(project, FALLING, LEVEL, SHORT, tools_trace(*"ab"), TIED)
     for trace in Trace.objects.all():
-        found = set(answers_about(trace.pk).values_list("check_slug", flat=True))
+        found = set(
+            answers_about(trace.pk, lineup=lineup_of(project.pk)).values_list(
+                "check_slug", flat=True
+            )
+        )
         assert found == {check.slug for check in CHECKS}
 
 
@@ -119,9 +124,11 @@ def test_counts_stay_inside_the_project_and_the_chosen_traces(project, owner):
     upload_traces(project, FALLING, LEVEL)
     elsewhere = make_project(owner=owner)
     upload_traces(elsewhere, FALLING, FALLING, FALLING)
-    assert [c.screened for c in counts_per_check(project)] == [2, 2, 2]
+    assert [c.screened for c in counts_per_check(project)] == [2] * len(CHECKS)
     one = Trace.objects.filter(project=project, name="level").values_list("pk")
-    assert [c.screened for c in counts_per_check(project, trace_ids=one)] == [1, 1, 1]
+    assert [c.screened for c in counts_per_check(project, trace_ids=one)] == [1] * len(
+        CHECKS
+    )
 
 
 def test_a_check_that_applied_to_nothing_expects_nothing(project):
@@ -139,7 +146,9 @@ def test_the_same_question_is_never_answered_twice(project):
         pytest.raises(IntegrityError, match="one_answer_per_check_and_scope"),
         transaction.atomic(),
     ):
-        screen_traces(project_id=project.pk, traces=[again])
+        screen_traces(
+            project_id=project.pk, traces=[again], lineup=lineup_of(project.pk)
+        )
 
 
 def test_parameters_have_the_same_name_whatever_their_order():

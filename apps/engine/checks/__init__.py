@@ -11,9 +11,18 @@ from apps.engine.checks.tool_drift import ToolDrift
 
 CHECKS: Final[tuple[Check, ...]] = (OutputDecay(), ToolDrift(), MissingUsage())
 
+OLDER: Final[tuple[Check, ...]] = ()
+"""Versions before the newest that a project may still hold on to."""
+
 _BY_SLUG: Final = {check.slug: check for check in CHECKS}
 
 
 def by_slug(slug: str) -> Check:
-    """The registered check called `slug`; raises `KeyError` if there is none."""
+    """The newest version of the check called `slug`; raises `KeyError` without one."""
     return _BY_SLUG[slug]
+
+
+def versions_of(slug: str) -> tuple[Check, ...]:
+    """Every registered version of the check called `slug`, the newest first."""
+    found = [check for check in (*CHECKS, *OLDER) if check.slug == slug]
+    return tuple(sorted(found, key=lambda check: -check.version))

@@ -41,7 +41,12 @@ from apps.engine.nulls import (
     never_rises,
     sensitivity,
 )
-from apps.engine.sequences import SerialSequence, recorded_calls, serial_sequences
+from apps.engine.sequence_answers import (
+    evidence_of_sequence,
+    no_model_calls,
+    parallel_calls,
+)
+from apps.engine.sequences import SerialSequence, serial_sequences
 from apps.engine.trace import FinishReason, OrderSource, Trace
 
 _NULL_MODEL: Final = "all orders of these output lengths are equally likely"
@@ -66,10 +71,6 @@ _FILE_ORDER: Final = (
 _LONGEST_ODDS: Final = 10
 _HOLE: Final = "A hole is never guessed over, and the rest is not searched."
 _ZERO: Final = "A zero is a suspect for missing usage, never a short output."
-_ORDERS: Final = {
-    OrderSource.TIME: "by time",
-    OrderSource.FILE: "by file position (weaker: no proof that no two calls overlapped)",
-}
 
 
 @dataclass(frozen=True)
@@ -103,13 +104,6 @@ class OutputDecay:
         "so the chance under autoregression stands beside it.",
         init=False,
     )
-    material_when: str = field(
-        default="The last output is at most 60 % of the first. This is the size of "
-        "the effect; it adds nothing to the probability and is never multiplied "
-        "with it. A signal is queued only if chance alone gives the order in at most "
-        "5 % of cases; a shape that ties explain stays telemetry.",
-        init=False,
-    )
     next_step: str = field(
         default="Read the late calls: finish reasons, prompts, tool results. Did the "
         "agent finish early, hit a limit, or lose the task? Confirm only with what "
@@ -119,6 +113,18 @@ class OutputDecay:
 
     def __post_init__(self) -> None:
         check_limits(self)
+
+    @property
+    def material_when(self) -> str:
+        """The size of the effect, and from which chance on it is queued."""
+        return (
+            f"The sequence has at least {self.min_calls:,} calls and its last output is "
+            f"at most {self.last_percent} % of the first. This is the size of the "
+            "effect; it adds nothing to the probability and is never multiplied with "
+            "it. A signal is queued only if chance alone gives the order in at most "
+            f"{percent(self.max_chance)} of cases; a shape that ties explain stays "
+            "telemetry."
+        )
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -145,13 +151,15 @@ class OutputDecay:
         """
         sequences = serial_sequences(trace)
         if not sequences:
-            yield _no_sequence(trace)
+            yield no_model_calls(trace, self.slug, "nothing can be said about outputs")
         serial = [one for one in sequences if not one.parallel]
         parallel = [one for one in sequences if one.parallel]
         for sequence in serial:
             yield self._screening(sequence)
-        for owner, group in groupby(parallel, key=lambda one: one.owner):
-            yield _parallel(owner, list(group))
+        for _, group in groupby(parallel, key=lambda one: one.owner):
+            calls = list(group)
+            known = sum(1 for call in calls if call.outputs[0] is not None)
+            yield parallel_calls(self.slug, calls, known)
 
     def _screening(self, sequence: SerialSequence) -> Screening:
         outputs = sequence.outputs
@@ -286,21 +294,9 @@ def _hash(sequence: SerialSequence) -> str:
 
 def _evidence(sequence: SerialSequence, known: int) -> Evidence:
     """What every answer about a sequence carries, applicable or not."""
-    return Evidence(
-        scope=sequence.scope,
-        invocation=sequence.invocation,
-        agent=sequence.agent,
-        model=sequence.model,
-        provider=sequence.provider,
-        began=sequence.began.value,
-        ended=sequence.ended.value,
-        order=_ORDERS[sequence.order],
-        length=len(sequence.steps),
-        usage_known=known,
-        usage_missing=len(sequence.steps) - known,
-        series=_series(sequence, threshold=None) if known else None,
-        steps=sequence.steps,
-        facts=sequence.removed,
+    series = _series(sequence, threshold=None) if known else None
+    return evidence_of_sequence(
+        sequence, known=known, series=series, facts=sequence.removed
     )
 
 
@@ -355,55 +351,3 @@ def _not_modelled(sequence: SerialSequence) -> tuple[str, ...]:
         (sequence.order is OrderSource.FILE, _FILE_ORDER),
     )
     return _NOT_MODELLED + tuple(text for holds, text in conditions if holds)
-
-
-def _no_sequence(trace: Trace) -> Screening:
-    """The answer about a trace without any call that could be in a sequence."""
-    removed = Counter(
-        entry.removed.value
-        for calls in recorded_calls(trace).values()
-        for entry in calls
-        if entry.removed is not None
-    )
-    if removed:
-        parts = ", ".join(f"{count} {why}" for why, count in removed.most_common())
-        headline = "No completed model calls recorded"
-        reason = f"None of the recorded model calls is a completed call ({parts})."
-    else:
-        headline = "No model calls recorded"
-        reason = "The trace holds no model call, so nothing can be said about outputs."
-    code = "no_completed_calls" if removed else "no_model_calls"
-    facts = {"removed": dict(removed)} if removed else {}
-    return Judgement(Answer.NOT_APPLICABLE, code, headline, reason).with_evidence(
-        Evidence(scope="trace", length=0, facts=facts),
-        hash_of_inputs("output-decay", sorted(removed.items())),
-    )
-
-
-def _parallel(owner: str, calls: list[SerialSequence]) -> Screening:
-    """The one answer about calls of an owner that overlapped each other."""
-    known = sum(1 for call in calls if call.outputs[0] is not None)
-    first = calls[0]
-    steps = tuple([call.steps[0] for call in calls])
-    said = Judgement(
-        Answer.NOT_APPLICABLE,
-        "parallel",
-        f"{len(calls)} calls overlapped in time: no order",
-        f"{len(calls)} calls ran at the same time as another one. Without an order "
-        "there is no sequence, and none is made up.",
-    )
-    evidence = Evidence(
-        scope=f"{owner}, parallel calls",
-        invocation=first.invocation,
-        agent=first.agent,
-        began=first.began.value,
-        ended=calls[-1].ended.value,
-        order=_ORDERS[first.order],
-        length=len(calls),
-        usage_known=known,
-        usage_missing=len(calls) - known,
-        steps=steps,
-    )
-    return said.with_evidence(
-        evidence, hash_of_inputs("output-decay", owner, "parallel", steps)
-    )

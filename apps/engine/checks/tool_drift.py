@@ -37,8 +37,9 @@ from apps.engine.nulls import (
     transition_tail,
 )
 from apps.engine.nulls.windows import TOLERANCE, WIDEST_EXACT
+from apps.engine.sequence_answers import evidence_of_tools, no_tool_calls
 from apps.engine.sequences import ToolSequence, tool_sequences
-from apps.engine.trace import OrderSource, Trace
+from apps.engine.trace import Trace
 
 _NULL_MODEL: Final = "all orders of these tool calls are equally likely"
 _ASSUMPTIONS: Final = (
@@ -53,10 +54,6 @@ _NOT_MODELLED: Final = (
     "Arguments and results: only names are read.",
     "Turns and sub-tasks inside the trajectory.",
 )
-_ORDERS: Final = {
-    OrderSource.TIME: "by start time",
-    OrderSource.FILE: "by file position (weaker than by start time)",
-}
 
 
 class _Drift(msgspec.Struct, frozen=True):
@@ -92,25 +89,6 @@ class ToolDrift:
     level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
     basis: Basis = field(default=Basis.STATISTIC, init=False)
     needs_bodies: bool = field(default=False, init=False)
-    observes: str = field(
-        default="The names of the tools that one agent invocation called, in order: "
-        "the Shannon entropy (nats) of the first 4 calls minus that of the last 4.",
-        init=False,
-    )
-    null_model: str = field(
-        default="The same calls in any order, each equally likely, counted exactly; "
-        "and, stricter, only the orders with the same first call and the same "
-        "transitions from tool to tool. With 4 calls in a window only five entropies "
-        "exist, so the difference can only take a few values.",
-        init=False,
-    )
-    material_when: str = field(
-        default="The entropy drops by at least 0.3 nats (hard: 0.5). A signal is "
-        "queued only if shuffling the trajectory's own calls drops it as far in at "
-        "most 5 % of orders. The mirror event (the mix widens by 0.3) is reported as "
-        "a fact, never as a signal.",
-        init=False,
-    )
     next_step: str = field(
         default="Read the last calls: does the agent repeat a tool without progress, "
         "or does the task end that way? Compare with the outcome before you confirm.",
@@ -126,6 +104,37 @@ class ToolDrift:
             )
         if not 0 < self.max_chance <= 1:
             raise ValueError("The largest chance must be above 0 and at most 1.")
+
+    @property
+    def observes(self) -> str:
+        """What is read: names, in the first and the last window."""
+        return (
+            "The names of the tools that one agent invocation called, in order: the "
+            f"Shannon entropy (nats) of the first {self.window} calls minus that of the "
+            f"last {self.window}."
+        )
+
+    @property
+    def null_model(self) -> str:
+        """The order of the calls, shuffled freely and with its transitions kept."""
+        values = len({round(value, 9) for value in entropy_lattice(self.window)})
+        return (
+            "The same calls in any order, each equally likely, counted exactly; and, "
+            "stricter, only the orders with the same first call and the same "
+            f"transitions from tool to tool. With {self.window} calls in a window the "
+            f"size of the difference can only take {values} values."
+        )
+
+    @property
+    def material_when(self) -> str:
+        """Both bounds, the largest chance of a queued signal, the mirror event."""
+        return (
+            f"The entropy drops by at least {self.collapse_at:g} nats (hard: "
+            f"{self.hard_at:g}). A signal is queued only if shuffling the trajectory's "
+            f"own calls drops it as far in at most {percent(self.max_chance)} of orders. "
+            f"The mirror event (the mix widens by {self.collapse_at:g}) is reported as "
+            "a fact, never as a signal."
+        )
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -167,14 +176,14 @@ class ToolDrift:
         """Yield one answer for each owner of tool calls, or one that there are none."""
         owners = tool_sequences(trace)
         if not owners:
-            yield _no_tools()
+            yield no_tool_calls(self.slug, "there is no mix of tools to compare")
         for tools in owners:
             yield self._screening(tools)
 
     def _screening(self, tools: ToolSequence) -> Screening:
         inputs = hash_of_inputs("tool-drift", tools.scope, tools.order, tools.names)
         if len(tools.names) < 2 * self.window:
-            return self._too_few(tools).with_evidence(_evidence(tools), inputs)
+            return self._too_few(tools).with_evidence(evidence_of_tools(tools), inputs)
         drift = _Drift(
             tools=tools,
             early=entropy(tools.names[: self.window]),
@@ -252,7 +261,7 @@ class ToolDrift:
     def _measured(self, drift: _Drift) -> Evidence:
         delta = drift.delta
         return msgspec.structs.replace(
-            _evidence(drift.tools),
+            evidence_of_tools(drift.tools),
             first=drift.early,
             last=drift.late,
             ratio=drift.late / drift.early if drift.early else None,
@@ -332,30 +341,4 @@ def _chance(drift: _Drift) -> Chance:
         assumptions=_ASSUMPTIONS,
         method=_METHOD,
         floor=of_collapse if narrowed else of_broadening,
-    )
-
-
-def _evidence(tools: ToolSequence) -> Evidence:
-    is_owned = tools.invocation is not None
-    return Evidence(
-        scope=tools.scope,
-        invocation=tools.invocation,
-        agent=tools.agent,
-        began="start of the agent invocation" if is_owned else "start of the trace",
-        ended="end of the agent invocation" if is_owned else "end of the trace",
-        order=_ORDERS[tools.order],
-        length=len(tools.names),
-        steps=tools.steps,
-    )
-
-
-def _no_tools() -> Screening:
-    said = Judgement(
-        Answer.NOT_APPLICABLE,
-        "no_tool_calls",
-        "No tool calls recorded",
-        "The trace holds no tool call, so there is no mix of tools to compare.",
-    )
-    return said.with_evidence(
-        Evidence(scope="trace", length=0), hash_of_inputs("tool-drift")
     )

@@ -6,11 +6,20 @@ which other cause does fit. Nothing here reads a trace.
 """
 
 from apps.engine.nulls.association import Association, association, fisher_exact
+from apps.engine.nulls.counts import CountNull, count_null
 from apps.engine.nulls.dependence import (
     AUTOREGRESSION_PHIS,
     falling_under_autoregression,
     sensitivity,
 )
+from apps.engine.nulls.intervals import (
+    Interval,
+    binomial_at_least,
+    clopper_pearson,
+    newcombe,
+    wilson,
+)
+from apps.engine.nulls.multiplicity import benjamini_hochberg
 from apps.engine.nulls.ordering import (
     MannKendall,
     any_falling_run,
@@ -19,6 +28,7 @@ from apps.engine.nulls.ordering import (
     mann_kendall,
     never_rises,
 )
+from apps.engine.nulls.streaks import STREAK_EXACT_UP_TO, streak_chance
 from apps.engine.nulls.transitions import TransitionTail, transition_tail
 from apps.engine.nulls.windows import (
     DriftNull,
@@ -29,12 +39,19 @@ from apps.engine.nulls.windows import (
 
 __all__ = [
     "AUTOREGRESSION_PHIS",
+    "STREAK_EXACT_UP_TO",
     "Association",
+    "CountNull",
     "DriftNull",
+    "Interval",
     "MannKendall",
     "TransitionTail",
     "any_falling_run",
     "association",
+    "benjamini_hochberg",
+    "binomial_at_least",
+    "clopper_pearson",
+    "count_null",
     "drift_null",
     "entropy",
     "entropy_lattice",
@@ -44,6 +61,9 @@ __all__ = [
     "fisher_exact",
     "mann_kendall",
     "never_rises",
+    "newcombe",
     "sensitivity",
+    "streak_chance",
     "transition_tail",
+    "wilson",
 ]

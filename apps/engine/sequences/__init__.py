@@ -6,17 +6,20 @@ owns a step is settled by the reader (`Step.invocation` is the final invocation:
 of single steps have been climbed over there); nothing is guessed about it here.
 """
 
+from apps.engine.sequences.agents import AgentCalls, agent_calls
 from apps.engine.sequences.once import once_per_trace
 from apps.engine.sequences.recorded import RecordedCall, Removal, recorded_calls
 from apps.engine.sequences.serial import Boundary, SerialSequence, serial_sequences
 from apps.engine.sequences.tools import ToolSequence, steps_in_order, tool_sequences
 
 __all__ = [
+    "AgentCalls",
     "Boundary",
     "RecordedCall",
     "Removal",
     "SerialSequence",
     "ToolSequence",
+    "agent_calls",
     "once_per_trace",
     "recorded_calls",
     "serial_sequences",

@@ -20,7 +20,7 @@ from apps.engine.trace import OrderSource, Step, StepKind, ToolCall, Trace
 class ToolSequence(msgspec.Struct, frozen=True):
     """The tool calls of one agent invocation, or of what no invocation owns.
 
-    `names` and `steps` run in parallel. Tools that ran at the same time are here too,
+    `names`, `steps` (their `seq`) and `calls` run in parallel. Tools that ran at the same time are here too,
     in the order in which they started: what is read of them is their mix, not a trend.
     """
 
@@ -30,6 +30,7 @@ class ToolSequence(msgspec.Struct, frozen=True):
     order: OrderSource
     names: tuple[str, ...]
     steps: tuple[int, ...]
+    calls: tuple[Step, ...]
 
 
 @once_per_trace
@@ -56,6 +57,7 @@ def tool_sequences(trace: Trace) -> tuple[ToolSequence, ...]:
                     [s.call.name for s in steps if isinstance(s.call, ToolCall)]
                 ),
                 steps=tuple([s.seq for s in steps]),
+                calls=tuple(steps),
             )
         )
     return tuple(result)

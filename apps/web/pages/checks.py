@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 
 from apps.engine.check import Answer, Check
-from apps.engine.checks import CHECKS
 from apps.review.queries import check_precision
 from apps.screening.queries import CheckCounts
 from apps.web.access import Place
@@ -25,7 +24,7 @@ def check_summaries(place: Place, answered: list[CheckCounts]) -> list[CheckSumm
     """Every registered check with its counts and what reviewers of the project said."""
     by_slug = {entry.slug: entry for entry in answered}
     said = check_precision(project=place.project)
-    return [_summary(check, by_slug[check.slug], said) for check in CHECKS]
+    return [_summary(check, by_slug[check.slug], said) for check in place.lineup.checks]
 
 
 def _summary(

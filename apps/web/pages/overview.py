@@ -37,7 +37,9 @@ def overview_page(place: Place) -> OverviewPage:
         totals=project_counts(place.project),
         outcomes=outcomes_of(place.project),
         queue=counts(project=place.project, user=place.user),
-        checks=check_summaries(place, counts_per_check(place.project)),
+        checks=check_summaries(
+            place, counts_per_check(place.project, lineup=place.lineup)
+        ),
         uploads=[upload_row(upload) for upload in uploads_of(place.project)[:5]],
         may_upload=place.can(Permission.UPLOAD),
     )

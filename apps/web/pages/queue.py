@@ -187,7 +187,7 @@ def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
     shown = found[:PAGE_SIZE]
     text = query_of(where)
     numbers = counts(project=place.project, user=place.user)
-    checked = counts_per_check(place.project)
+    checked = counts_per_check(place.project, lineup=place.lineup)
     return QueuePage(
         place=place,
         where=where,

@@ -222,7 +222,9 @@ def receipt_page(place: Place, upload: Upload) -> ReceiptPage:
         row=row,
         upload=upload,
         rejected=list(rejected_of(upload)),
-        checks=check_summaries(place, counts_per_check(place.project, trace_ids=ids)),
+        checks=check_summaries(
+            place, counts_per_check(place.project, lineup=place.lineup, trace_ids=ids)
+        ),
         usage_missing=upload.model_call_count - upload.usage_known,
         usage=_usage_lines(upload),
         readers=readers,

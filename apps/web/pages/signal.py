@@ -170,7 +170,9 @@ def _length_words(evidence: dict[str, Any]) -> str:
 
 
 def _by_chance(place: Place, signal: Signal) -> str:
-    for entry in counts_per_check(place.project, check_slug=signal.check_slug):
+    for entry in counts_per_check(
+        place.project, lineup=place.lineup, check_slug=signal.check_slug
+    ):
         if entry.expected is not None:
             return (
                 f"In this project the check gave a signal on {number_in_words(entry.signals)} "

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from apps.engine.checks import CHECKS
 from apps.engine.trace import AgentInvocation, OrderSource, OutcomeKind
 from apps.review.models import Signal
 from apps.screening.models import Screening
@@ -69,8 +68,8 @@ class TracePage(msgspec.Struct, frozen=True):
     metadata: list[tuple[str, Any]]
 
 
-def _answers(trace: Trace) -> list[AnswerRow]:
-    labels = {check.slug: check.label for check in CHECKS}
+def _answers(place: Place, trace: Trace) -> list[AnswerRow]:
+    labels = place.lineup.labels
     signals = dict(Signal.objects.filter(trace=trace).values_list("screening_id", "pk"))
     return [
         AnswerRow(
@@ -84,7 +83,7 @@ def _answers(trace: Trace) -> list[AnswerRow]:
             reason=screening.evidence.get("reason", ""),
             signal_id=signals.get(screening.pk),
         )
-        for screening in answers_about(trace.pk)[:MOST_ANSWERS]
+        for screening in answers_about(trace.pk, lineup=place.lineup)[:MOST_ANSWERS]
     ]
 
 
@@ -135,7 +134,7 @@ def trace_page(place: Place, trace: Trace, query: Mapping[str, str]) -> TracePag
     first = _first_of(query, trace.step_count)
     last = min(first + WINDOW, trace.step_count) - 1
     invocations = invocations_of(trace.pk)
-    answers = _answers(trace)
+    answers = _answers(place, trace)
     evidence = {
         step: ""
         for row in answers

@@ -1,0 +1,223 @@
+"""The line-up of a project: which key of each check is current there, and if it queues.
+
+A key is a version with its parameters. Answers of any key may be stored; those of
+current keys are what lists, counts and the queue are about.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import msgspec
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from apps.engine.check import Check, configured
+from apps.engine.checks import CHECKS, versions_of
+from apps.screening.models import (
+    Adoption,
+    CheckState,
+    Definition,
+    DefinitionState,
+)
+
+CheckKey = tuple[str, int, str]
+"""A version of a check with its parameters: slug, version, hash of the parameters."""
+
+
+def parameters_hash(check: Check) -> str:
+    """A short stable name for the parameters of a check."""
+    encoded = msgspec.json.encode(check.parameters, order="deterministic")
+    return hashlib.sha256(encoded).hexdigest()[:16]
+
+
+def key_of(check: Check) -> CheckKey:
+    """The key under which the answers of `check` are stored."""
+    return check.slug, check.version, parameters_hash(check)
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One check of a line-up; a paused one answers, but nothing of it is queued."""
+
+    check: Check
+    key: CheckKey
+    is_paused: bool = False
+    is_defined_here: bool = False
+
+
+class LineUp:
+    """The checks of one project, in the order in which people see them."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self.entries = tuple(entries)
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        """Every check that answers about a new trace."""
+        return tuple(entry.check for entry in self.entries)
+
+    @cached_property
+    def by_slug(self) -> dict[str, Entry]:
+        """The entries by the slug of their check."""
+        return {entry.check.slug: entry for entry in self.entries}
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """The labels of the checks by slug."""
+        return {entry.check.slug: entry.check.label for entry in self.entries}
+
+    @cached_property
+    def queueing(self) -> frozenset[CheckKey]:
+        """The keys whose review signals are queued."""
+        return frozenset(entry.key for entry in self.entries if not entry.is_paused)
+
+    @cached_property
+    def name(self) -> str:
+        """16 hexadecimal digits that change whenever what is to be answered does."""
+        keys = sorted(entry.key for entry in self.entries)
+        return hashlib.sha256(msgspec.json.encode(keys)).hexdigest()[:16]
+
+    def current(self, prefix: str = "") -> Q:
+        """The condition that an answer is one of a current key.
+
+        `prefix` is the path to the screening, such as `screening__`.
+        """
+        condition = Q(pk__in=[])
+        for slug, version, parameters in (entry.key for entry in self.entries):
+            condition |= Q(
+                **{
+                    f"{prefix}check_slug": slug,
+                    f"{prefix}check_version": version,
+                    f"{prefix}parameters_hash": parameters,
+                }
+            )
+        return condition
+
+
+def current_adoptions(project_id: int) -> dict[str, Adoption]:
+    """The last adoption of each check of the project."""
+    rows = (
+        Adoption.objects.filter(project_id=project_id)
+        .order_by("check_slug", "-number")
+        .distinct("check_slug")
+    )
+    return {row.check_slug: row for row in rows}
+
+
+def current_definitions(project_id: int) -> list[Definition]:
+    """The newest row of each definition that is not retired, by slug."""
+    rows = (
+        Definition.objects.filter(project_id=project_id)
+        .order_by("slug", "-number")
+        .distinct("slug")
+    )
+    return [row for row in rows if row.state != DefinitionState.RETIRED]
+
+
+def lineup_of(project_id: int) -> LineUp:
+    """The line-up of a project: two queries.
+
+    A check without an adoption counts in its newest version; a version that is no
+    longer registered gives way to the newest one.
+    """
+    adopted = current_adoptions(project_id)
+    entries = [_entry(check, adopted.get(check.slug)) for check in CHECKS]
+    return LineUp(entries)
+
+
+def _entry(newest: Check, adopted: Adoption | None) -> Entry:
+    check = _adopted_check(newest, adopted) if adopted else newest
+    is_paused = adopted is not None and adopted.state == CheckState.PAUSED
+    return Entry(check, key_of(check), is_paused=is_paused)
+
+
+def _adopted_check(newest: Check, adopted: Adoption) -> Check:
+    for check in versions_of(newest.slug):
+        if check.version == adopted.check_version:
+            return with_stored_parameters(check, adopted.parameters)
+    return newest
+
+
+def with_stored_parameters(check: Check, parameters: dict[str, Any]) -> Check:
+    """`check` with parameters out of a row; those that it has no more are left out."""
+    known = {limit.name for limit in check.limits}
+    kept = {name: value for name, value in parameters.items() if name in known}
+    try:
+        return configured(check, kept)
+    except ValueError:
+        # Its limits are narrower now than when this was adopted.
+        return check
+
+
+def pin_new_checks(*, project_id: int, now: datetime) -> LineUp:
+    """Hold on to the newest version of every check that has no adoption yet.
+
+    A later release then changes nothing in the project until somebody adopts it. Safe
+    to run twice and at the same time.
+    """
+    adopted = current_adoptions(project_id)
+    new = [check for check in CHECKS if check.slug not in adopted]
+    rows = [
+        Adoption(
+            project_id=project_id,
+            check_slug=check.slug,
+            number=1,
+            check_version=check.version,
+            parameters=msgspec.to_builtins(check.parameters),
+            parameters_hash=parameters_hash(check),
+            adopted_at=now,
+        )
+        for check in new
+    ]
+    if rows:
+        Adoption.objects.bulk_create(rows, ignore_conflicts=True)
+    return lineup_of(project_id)
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """Which key of a check somebody wants to count, and why."""
+
+    check: Check
+    state: CheckState = CheckState.ACTIVE
+    note: str = ""
+
+
+class AdoptedMeanwhile(Exception):
+    """Somebody else changed the line-up of this check at the same time."""
+
+
+def adopt(
+    *, project_id: int, choice: Choice, user_id: int | None, now: datetime
+) -> Adoption:
+    """Make this key of a check current in the project; what is queued is not touched.
+
+    Raises `AdoptedMeanwhile` when the line-up of the check changed at the same time.
+    """
+    check = choice.check
+    last = (
+        Adoption.objects.filter(project_id=project_id, check_slug=check.slug)
+        .order_by("-number")
+        .first()
+    )
+    try:
+        with transaction.atomic():
+            return Adoption.objects.create(
+                project_id=project_id,
+                check_slug=check.slug,
+                number=last.number + 1 if last else 1,
+                check_version=check.version,
+                parameters=msgspec.to_builtins(check.parameters),
+                parameters_hash=parameters_hash(check),
+                state=choice.state,
+                note=choice.note,
+                adopted_by_id=user_id,
+                adopted_at=now,
+            )
+    except IntegrityError:
+        raise AdoptedMeanwhile(
+            "Somebody changed this check at the same time. Look at it again first."
+        ) from None
