@@ -22,6 +22,7 @@ task_routes = {
         "forget_live_spans",
         "release_expired_claims",
         "resume_stuck",
+        "wake_projects_behind",
     )
 }
 
@@ -63,6 +64,11 @@ beat_schedule = {
     },
     "release-expired-claims": {
         "task": "pipeline.release_expired_claims",
+        "schedule": 30.0,
+        "options": {"expires": 30},
+    },
+    "wake-projects-behind": {
+        "task": "pipeline.wake_projects_behind",
         "schedule": 30.0,
         "options": {"expires": 30},
     },

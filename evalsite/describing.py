@@ -5,17 +5,17 @@ Reads as the worker reads, and keeps of each trace only its description.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
 from contextlib import closing
 from pathlib import Path
 
 import msgspec
 
 from apps.engine.description import TraceDescription, describe
-from apps.engine.format import Item, Note, Opened, Rejected, UnreadableTrace
-from apps.engine.formats import ARCHIVE, TooLarge, read_file, read_folder
+from apps.engine.format import Item, Note, Opened, Rejected
+from apps.engine.formats import ARCHIVE
 from apps.engine.trace import Trace
-from evalsite.walking import folder_files, name_in_words
+from evalsite.reading_paths import items_of, nothing_found, why_not_read
+from evalsite.walking import name_in_words
 
 # A file of nothing but broken lines would otherwise come back as a list of itself.
 MOST_REJECTED = 1_000
@@ -48,70 +48,25 @@ class FileDescription(msgspec.Struct, kw_only=True):
     warnings: list[Note] = []
 
 
-_Items = Callable[["_Reading"], Generator[Item, None, None]]
+def describe_path(path: Path, *, slug: str = "") -> FileDescription:
+    """Read a file or a folder and say what was found; never raises for what is in it.
 
-
-def describe_file(path: Path, *, slug: str | None = None) -> FileDescription:
-    """Read one file and describe what was found; never raises for what is in it.
-
-    `slug` names the format to read it as, instead of the one that is recognised.
+    A folder is read as its zip would be: the `member` of a trace is the file below
+    it. `slug` names the format to read as, instead of the one that is recognised.
     """
-
-    def items(_reading: _Reading) -> Generator[Item, None, None]:
-        with path.open("rb") as stream:
-            yield from read_file(stream, name=path.name, format_override=slug or "")
-
-    return _described(path, items)
-
-
-def describe_folder(path: Path, *, slug: str | None = None) -> FileDescription:
-    """Read the files of a folder together, as a zip of them would be read.
-
-    The `member` of a trace is the file below the folder. Else as `describe_file`.
-    """
-
-    def items(reading: _Reading) -> Generator[Item, None, None]:
-        found = folder_files(path)
-        if found.left_out:
-            words = found.left_out_in_words()
-            reading.take(Note("left_out", words))
-        if not found.files:
-            raise UnreadableTrace("The folder holds no files.")
-        yield from read_folder(found.files, format_override=slug or "")
-
-    return _described(path, items)
-
-
-def _described(path: Path, items_of: _Items) -> FileDescription:
     found = FileDescription(file=name_in_words(path))
     reading = _Reading(found)
     try:
-        with closing(items_of(reading)) as items:
+        with closing(items_of(path, slug=slug)) as items:
             for item in items:
                 reading.take(item)
-    except TooLarge as error:
-        each = " With --each the files are read one by one." if path.is_dir() else ""
-        found.error = f"{error}{each}"
-    except UnreadableTrace as error:
-        found.error = str(error)
-    except OSError as error:
-        found.error = _why_not_opened(path, error)
     except Exception as error:  # noqa: BLE001 - the next file is to be read all the same
-        found.error = (
-            f"Evalsite's reader broke on this file ({type(error).__name__}). That is our "
-            "fault, and a bug worth reporting."
-        )
+        found.error = why_not_read(path, error)
     if not found.trace_count and found.error is None:
-        found.error = _nothing_found(found)
+        first = found.rejected[0] if found.rejected else None
+        found.error = nothing_found(first, found.rejected_count)
     found.warnings = list(reading.notes.values())
     return found
-
-
-def _why_not_opened(path: Path, error: OSError) -> str:
-    reason = error.strerror or str(error)
-    if error.filename and Path(error.filename) != path:
-        return f"{name_in_words(Path(error.filename))} cannot be opened: {reason}."
-    return f"This file cannot be opened: {reason}."
 
 
 class _Reading:
@@ -150,15 +105,3 @@ class _Reading:
         )
         found.traces.append(msgspec.Raw(msgspec.json.encode(facts)))
         found.trace_count += 1
-
-
-def _nothing_found(found: FileDescription) -> str:
-    if not found.rejected:
-        return "There is no trace in this file."
-    first = found.rejected[0]
-    if found.rejected_count == 1:
-        return f"The only record could not be read. {first.place}: {first.reason}"
-    return (
-        f"None of the {found.rejected_count:,} records could be read. The first, "
-        f"{first.place}: {first.reason}"
-    )

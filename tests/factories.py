@@ -27,6 +27,8 @@ from apps.engine.trace import (
 )
 from apps.pipeline.flow import submit_upload
 from apps.pipeline.reading import read_upload
+from apps.screening.definitions import Wanted, define
+from apps.screening.models import Definition
 from apps.traces.models import Upload
 from apps.traces.storage import receive
 
@@ -139,3 +141,14 @@ def upload_bytes(
 def upload_traces(project: Project, *traces: Trace, name: str = "made.jsonl") -> Upload:
     """Upload engine traces as Evalsite JSONL and read them in this process."""
     return upload_bytes(project, b"".join(dump(trace) for trace in traces), name=name)
+
+
+NO_REFUND = {"operator": "never", "select": {"kind": "tool_call", "name": "refund"}}
+
+
+def make_contract(
+    project: Project, spec: dict[str, Any] = NO_REFUND, *, label: str = "No refund"
+) -> Definition:
+    """A contract of the project; its traces have not been checked yet."""
+    wanted = Wanted(kind="contract", label=label, spec=spec)
+    return define(project_id=project.pk, wanted=wanted, user_id=None, now=NOW)

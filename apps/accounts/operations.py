@@ -81,6 +81,18 @@ def set_privacy(
     return True
 
 
+def set_blind_percent(*, project: Project, percent: int) -> bool:
+    """Choose which share of new traces is looked at blindly; whether that was new.
+
+    Blind looks that were drawn already stay. Raises `ValueError` with a sentence for
+    what is no percentage.
+    """
+    if not 0 <= percent <= 100:
+        raise ValueError("A percentage lies between 0 and 100.")
+    changed = Project.objects.filter(pk=project.pk).exclude(blind_percent=percent)
+    return changed.update(blind_percent=percent) == 1
+
+
 def set_role(*, project: Project, user: User, role: Role | None, now: datetime) -> None:
     """Give `user` a role in `project`, or take the membership away with `None`.
 

@@ -25,6 +25,7 @@ class Permission(StrEnum):
     UPLOAD = "upload"
     MANAGE_TOKENS = "manage_tokens"
     MANAGE_PRIVACY = "manage_privacy"
+    MANAGE_CHECKS = "manage_checks"
     MANAGE_MEMBERS = "manage_members"
 
 
@@ -35,6 +36,7 @@ LEAST_ROLE: dict[Permission, Role] = {
     Permission.UPLOAD: Role.MAINTAINER,
     Permission.MANAGE_TOKENS: Role.MAINTAINER,
     Permission.MANAGE_PRIVACY: Role.MAINTAINER,
+    Permission.MANAGE_CHECKS: Role.MAINTAINER,
     Permission.MANAGE_MEMBERS: Role.OWNER,
 }
 
@@ -47,6 +49,7 @@ _WORDS: dict[Permission, str] = {
     Permission.UPLOAD: "upload traces",
     Permission.MANAGE_TOKENS: "manage API tokens",
     Permission.MANAGE_PRIVACY: "change what is kept of traces",
+    Permission.MANAGE_CHECKS: "change which checks count",
     Permission.MANAGE_MEMBERS: "manage members",
 }
 

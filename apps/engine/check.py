@@ -69,6 +69,8 @@ class Parameter(msgspec.Struct, frozen=True):
     def _number_refusal(self, value: object) -> str:
         if isinstance(value, bool) or not isinstance(value, int | float):
             return f"“{self.label}” must be a number."
+        if isinstance(value, float) and not math.isfinite(value):
+            return f"“{self.label}” must be a finite number."
         if self.is_whole and value != int(value):
             return f"“{self.label}” must be a whole number."
         is_low = value <= self.low if self.above_low else value < self.low

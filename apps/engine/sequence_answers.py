@@ -50,7 +50,7 @@ def _evidence_of_owner(
     owner: ToolSequence | AgentCalls, steps: tuple[int, ...], more: dict[str, Any]
 ) -> Evidence:
     began, ended = _LOOSE if owner.invocation is None else _OWNED
-    fields = {"length": len(steps), "steps": steps} | more
+    fields: dict[str, Any] = {"length": len(steps), "steps": steps} | more
     return Evidence(
         scope=owner.scope,
         invocation=owner.invocation,

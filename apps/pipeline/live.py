@@ -42,7 +42,9 @@ from apps.live.operations import (
 )
 from apps.live.queries import span_data
 from apps.pipeline.privacy import Privacy
+from apps.review.blind_sample import draw_blind_looks
 from apps.review.operations import open_signals
+from apps.review.ranking import rank_all
 from apps.review.rescreening import rescreen
 from apps.screening.lineup import pin_new_checks
 from apps.screening.operations import screen_traces
@@ -92,12 +94,16 @@ def assemble_due(*, clock: Clock) -> int:
     Safe to run any number of times and in parallel. Stops after ten seconds.
     """
     end = time.monotonic() + LONGEST_SECONDS
-    count = 0
+    count, projects = 0, set()
     while time.monotonic() < end:
         claim = claim_live_trace(lease_seconds=settings.LEASE_SECONDS)
         if claim is None:
             break
-        count += _assemble(claim, clock)
+        if _assemble(claim, clock):
+            count += 1
+            projects.add(claim.project_id)
+    for project_id in sorted(projects):
+        rank_all(project_id)
     return count
 
 
@@ -159,7 +165,7 @@ def _store(claim: LiveClaim, clock: Clock) -> None:
         stored_as = claim.stored_as
         if written.stored is not None:
             stored_as = written.stored.trace_id
-            _screen(claim, written, clock())
+            _screen(claim, project, written, clock())
         if digest:
             find_trials(project_id=project.pk, input_hashes=[digest])
         count_redactions(
@@ -196,7 +202,9 @@ def _write(
     )
 
 
-def _screen(claim: LiveClaim, written: Written, now: datetime) -> None:
+def _screen(
+    claim: LiveClaim, project: Project, written: Written, now: datetime
+) -> None:
     stored = written.stored
     if stored is None:
         return
@@ -213,6 +221,13 @@ def _screen(claim: LiveClaim, written: Written, now: datetime) -> None:
         opened = open_signals(project_id=claim.project_id, queued=queued, now=now)
         signals = sum(opened.values())
     count_signals(trace_id=stored.trace_id, signals=signals)
+    if not written.replaced:
+        draw_blind_looks(
+            project=project,
+            trace_ids=[stored.trace_id],
+            flagged=[stored.trace_id] if signals else [],
+            now=now,
+        )
 
 
 def _broke(claim: LiveClaim, error: Exception) -> str:

@@ -37,8 +37,10 @@ from apps.engine.privacy.structure import SENTENCE
 from apps.engine.trace import Trace
 from apps.pipeline.privacy import Origins, Privacy, add_to_receipt
 from apps.pipeline.rereading import FoundNothing, Rereading, why_nothing
+from apps.review.blind_sample import draw_blind_looks
 from apps.review.erasing import lock_undecided
 from apps.review.operations import open_signals
+from apps.review.ranking import rank_all
 from apps.screening.lineup import pin_new_checks
 from apps.screening.operations import screen_traces
 from apps.traces.batches import Batch, Receipt
@@ -51,6 +53,7 @@ from apps.traces.operations import (
     discard_traces,
     fail_upload,
     finish_upload,
+    hold,
     name_reader,
     store_batch,
     stored_ordinals,
@@ -238,6 +241,7 @@ class _Reading:
         if self.again is not None:
             return
         with transaction.atomic():
+            hold(self.claim)
             if lock_undecided(upload_id=self.claim.upload_id):
                 discard_traces(claim=self.claim)
                 self.traces = 0
@@ -258,8 +262,10 @@ class _Reading:
         find_trials_of_upload(
             project_id=self.claim.project_id, upload_id=self.claim.upload_id
         )
+        rank_all(self.claim.project_id)
         if self.again is not None:
             self.again.finish(self.receipt, is_whole=not failure)
+            rank_all(self.claim.project_id)
         else:
             finish_upload(claim=self.claim, receipt=self.receipt)
         if not failure:
@@ -346,3 +352,9 @@ class _Reading:
                 project_id=self.claim.project_id, queued=queued, now=self.clock()
             )
             add_signal_counts(claim=self.claim, per_trace=per_trace)
+            draw_blind_looks(
+                project=self.project,
+                trace_ids=[one.trace_id for one in stored],
+                flagged=per_trace,
+                now=self.clock(),
+            )

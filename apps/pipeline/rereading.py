@@ -20,7 +20,7 @@ from apps.review.rescreening import READ_AGAIN, rescreen
 from apps.traces.batches import Batch, Receipt
 from apps.traces.codec import content_hash
 from apps.traces.matching import Found
-from apps.traces.operations import Claim
+from apps.traces.operations import Claim, hold
 from apps.traces.rereading import (
     Plan,
     Rewritten,
@@ -124,6 +124,7 @@ class Rereading:
         """
         missing = set(self._plan.missing) if self._plan else set()
         with transaction.atomic():
+            hold(self._claim)
             stays = lock_decided(trace_ids=missing) if is_whole else missing
             if stays:
                 receipt.note(_stay(len(stays), is_whole=is_whole))

@@ -8,11 +8,14 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.live.operations import forget_spans
+from apps.pipeline import lineups, shadows
 from apps.pipeline.heartbeat import kept_alive
 from apps.pipeline.live import assemble_due, give_up_hopeless
 from apps.pipeline.reading import read_upload
 from apps.pipeline.stuck import free_upload_ids
+from apps.review.blind import release_expired_looks
 from apps.review.operations import release_expired_claims
+from apps.screening.shadows import free_shadow_ids, give_up_stuck_shadows
 from apps.traces.operations import give_up_stuck_uploads
 from apps.traces.parts import remove_abandoned_parts
 from apps.traces.raw_bytes import forget_old_raw
@@ -31,6 +34,29 @@ def resume_stuck(**_later: Any) -> None:
     give_up_stuck_uploads()
     for upload_id in free_upload_ids():
         parse_upload.delay(upload_id=upload_id)
+    give_up_stuck_shadows()
+    for shadow_id in free_shadow_ids():
+        run_shadow.delay(shadow_id=shadow_id)
+
+
+@shared_task(name="pipeline.catch_up")
+def catch_up(*, project_id: int, **_later: Any) -> None:
+    """Let the line-up of a project answer about what it has not, and go on if need be."""
+    if lineups.catch_up(project_id=project_id, clock=timezone.now):
+        catch_up.delay(project_id=project_id)
+
+
+@shared_task(name="pipeline.wake_projects_behind")
+def wake_projects_behind(**_later: Any) -> None:
+    """Find the projects whose line-up has not answered about every trace."""
+    lineups.wake_projects_behind()
+
+
+@shared_task(name="pipeline.run_shadow")
+def run_shadow(*, shadow_id: int, **_later: Any) -> None:
+    """Go on with one shadow, unless someone does already."""
+    if shadows.run_shadow(shadow_id=shadow_id):
+        run_shadow.delay(shadow_id=shadow_id)
 
 
 @shared_task(name="pipeline.remove_abandoned_files")
@@ -43,8 +69,9 @@ def remove_abandoned_files(**_later: Any) -> None:
 
 @shared_task(name="pipeline.release_expired_claims")
 def release_claims(**_later: Any) -> None:
-    """Open signals again whose reviewer went away."""
+    """Open signals and blind looks again whose reviewer went away."""
     release_expired_claims()
+    release_expired_looks()
 
 
 @shared_task(name="pipeline.assemble_live_traces")

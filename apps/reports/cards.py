@@ -9,6 +9,7 @@ import msgspec
 
 from apps.engine.check import Series
 from apps.figures.series_svg import is_lanes, series_svg
+from apps.reports.chance_words import q_in_words
 from apps.reports.document import (
     ChancePart,
     EvidencePart,
@@ -58,7 +59,7 @@ def card_of(signal: SignalPart, check_label: str) -> Card:
     blocks: list[CardBlock] = [Paragraph(said(evidence.reason))]
     if evidence.series is not None:
         blocks.append(_chart(evidence.series))
-    facts = _sequence_facts(evidence)
+    facts = (*_sequence_facts(evidence), *_standing_facts(signal))
     short = tuple(fact for fact in facts if _is_short(fact))
     long = tuple(fact for fact in facts if not _is_short(fact))
     blocks.append(Facts(short, columns=2))
@@ -73,6 +74,15 @@ def card_of(signal: SignalPart, check_label: str) -> Card:
     )
 
 
+def _standing_facts(signal: SignalPart) -> tuple[Fact, ...]:
+    is_finding = signal.standing != "signal"
+    words = signal.standing_words if is_finding else "a signal, not a finding"
+    return (
+        Fact("Corrected for the number looked at", own(q_in_words(signal.q))),
+        Fact("Standing", said(words)),
+    )
+
+
 def _is_short(fact: Fact) -> bool:
     return sum(len(span.text) for span in fact.cell) <= _MAX_SHORT
 
@@ -80,13 +90,15 @@ def _is_short(fact: Fact) -> bool:
 def state_in_words(signal: SignalPart) -> str:
     """`Open`, `Confirmed`, `Dismissed: normal convergence` and so on."""
     if not signal.verdict:
-        return (
-            "Claimed, no decision" if signal.state == "claimed" else "No decision yet"
-        )
+        return _UNDECIDED.get(signal.state, "No decision yet")
     words = _VERDICT_WORDS.get(signal.verdict, spaced(signal.verdict))
     return f"{words}: {_reason(signal.reason)}" if signal.reason else words
 
 
+_UNDECIDED = {
+    "claimed": "Claimed, no decision",
+    "superseded": "Superseded, no decision",
+}
 _VERDICT_WORDS = {
     "confirm": "Confirmed",
     "dismiss": "Dismissed",
@@ -123,14 +135,23 @@ def _sequence_facts(evidence: EvidencePart) -> tuple[Fact, ...]:
         Fact("Ended", said(evidence.ended)),
         Fact("Order from", said(evidence.order)),
         Fact("Length", _amount(evidence.length, "")),
-        Fact("First", _amount(evidence.first, unit)),
-        Fact("Last", _amount(evidence.last, unit)),
-        Fact("Last of first", own(percent(evidence.ratio))),
-        Fact("Effect", _effect(evidence)),
+        *_size_facts(evidence, unit),
         Fact("Chance of this shape", own(chance(evidence.chance))),
         Fact("Usage recorded", own(usage_in_words(evidence))),
     ]
     return tuple(facts)
+
+
+def _size_facts(evidence: EvidencePart, unit: str) -> list[Fact]:
+    """First and last value and the effect; a check without a series has none of them."""
+    if evidence.first is None and evidence.effect is None:
+        return []
+    return [
+        Fact("First", _amount(evidence.first, unit)),
+        Fact("Last", _amount(evidence.last, unit)),
+        Fact("Last of first", own(percent(evidence.ratio))),
+        Fact("Effect", _effect(evidence)),
+    ]
 
 
 def _amount(value: float | None, unit: str) -> Cell:

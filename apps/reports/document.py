@@ -147,7 +147,11 @@ class EvidencePart(msgspec.Struct, frozen=True):
 
 
 class SignalPart(msgspec.Struct, frozen=True):
-    """One signal with its evidence, its trace and what people said of it."""
+    """One signal with its evidence, its trace and what people said of it.
+
+    `standing` is `signal`, or what made it a finding: `confirmed` or `supported`. `q`
+    is its chance, corrected for the number looked at; None for a fact.
+    """
 
     id: int
     check: str
@@ -164,6 +168,9 @@ class SignalPart(msgspec.Struct, frozen=True):
     trace: TracePart
     history: tuple[HistoryPart, ...] = ()
     history_left_out: int = 0
+    q: float | None = None
+    standing: str = "signal"
+    standing_words: str = "signal"
 
 
 class ReasonPart(msgspec.Struct, frozen=True):
@@ -173,6 +180,22 @@ class ReasonPart(msgspec.Struct, frozen=True):
     code: str
     count: int
     example: str
+
+
+class ByChancePart(msgspec.Struct, frozen=True):
+    """Signals among the `tested` sequences with a null probability, beside chance.
+
+    Chance alone gives `expected`, in 95 % of cases `low` to `high`; it gives `signals`
+    or more with probability `p`.
+    """
+
+    signals: int
+    tested: int
+    expected: float
+    low: int
+    high: int
+    p: float
+    method: str
 
 
 class CheckPart(msgspec.Struct, frozen=True):
@@ -198,6 +221,8 @@ class CheckPart(msgspec.Struct, frozen=True):
     not_applicable: int = 0
     with_null: int = 0
     expected: float | None = None
+    by_chance: ByChancePart | None = None
+    basis: str = ""
     reasons: tuple[ReasonPart, ...] = ()
     association: Association | None = None
 
@@ -208,7 +233,11 @@ class CheckPart(msgspec.Struct, frozen=True):
 
 
 class DecisionPart(msgspec.Struct, frozen=True):
-    """What people decided of one check's signals (`check` is "" for all checks)."""
+    """What people decided of one check's signals (`check` is "" for all checks).
+
+    `superseded` signals, which their check does not queue any more, are not among
+    `signals`.
+    """
 
     check: str
     signals: int
@@ -219,6 +248,7 @@ class DecisionPart(msgspec.Struct, frozen=True):
     cannot_tell: int
     precision: Rate
     reasons: dict[str, int] = {}
+    superseded: int = 0
 
 
 class UploadPart(msgspec.Struct, frozen=True):

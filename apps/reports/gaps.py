@@ -64,8 +64,8 @@ def _about_uploads(uploads: tuple[UploadPart, ...]) -> tuple[str, ...]:
 
 
 def _about_checks(checks: tuple[CheckPart, ...]) -> tuple[str, ...]:
-    return tuple(
-        f"{check.label} (version {check.version}) answered about nothing here."
-        for check in checks
-        if not check.applicable
-    )
+    silent = [check for check in checks if not check.applicable]
+    if not silent:
+        return ()
+    names = ", ".join(f"{check.label} (version {check.version})" for check in silent)
+    return (f"Answered about nothing here: {names}.",)

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
 from typing import Any
 
 import msgspec
-from django.db.models import Count, DecimalField, F, Q, QuerySet, Sum
-from django.db.models.fields.json import KeyTextTransform, KeyTransform
-from django.db.models.functions import Cast
+from django.db.models import Count, F, Q, QuerySet, Sum
 
 from apps.accounts.models import Project
-from apps.engine.check import Answer, Check, Level
-from apps.engine.checks import CHECKS
 from apps.reports.document import (
     MAX_UPLOADS,
-    CheckPart,
     CountsPart,
     DecisionPart,
-    ReasonPart,
     UploadPart,
     rate_of,
 )
@@ -27,20 +20,24 @@ from apps.reports.inert import one_line
 from apps.reports.words import number, utc
 from apps.review.models import Signal
 from apps.review.transitions import SignalState, Verdict
-from apps.screening.lineup import CheckKey
+from apps.screening.lineup import LineUp
 from apps.screening.models import Screening
-from apps.screening.queries import outcome_associations
 from apps.traces.models import Trace, Upload
 
 _MAX_NOTES = 10
-_GONE = "This version of the check is not installed any more."
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """What the counts of a report are about: a project, or one upload of it."""
+    """What the counts of a report are about: a project, or one upload of it.
+
+    Of each check of the line-up only its current key is counted; `check` names one
+    that the reader asked for, of which every key is when it is of no line-up any more.
+    """
 
     project: Project
+    lineup: LineUp
     upload_id: int | None = None
+    check: str = ""
 
     def traces(self) -> QuerySet[Trace]:
         """The traces in scope."""
@@ -53,8 +50,11 @@ class Scope(msgspec.Struct, frozen=True):
         return uploads.filter(pk=self.upload_id) if self.upload_id else uploads
 
     def screenings(self) -> QuerySet[Screening]:
-        """The answers in scope."""
-        rows = Screening.objects.filter(project=self.project)
+        """The answers in scope, of current keys."""
+        counted = self.lineup.current()
+        if self.check and self.check not in self.lineup.by_slug:
+            counted |= Q(check_slug=self.check)
+        rows = Screening.objects.filter(counted, project=self.project)
         return rows.filter(trace__upload_id=self.upload_id) if self.upload_id else rows
 
     def signals(self) -> QuerySet[Signal]:
@@ -86,153 +86,6 @@ def counts(scope: Scope) -> CountsPart:
     return CountsPart(uploads=scope.uploads().count(), outcomes=outcomes, **row)
 
 
-def checks(scope: Scope) -> tuple[CheckPart, ...]:
-    """Every version of every check that answered, and those registered that did not.
-
-    Three queries. The probabilities are summed as decimals: their sum does not depend
-    on the order in which the database reads the rows.
-    """
-    exact = Cast("chance_of_signal", DecimalField(max_digits=40, decimal_places=20))
-    groups = (
-        scope.screenings()
-        .values(
-            "check_slug",
-            "check_version",
-            "parameters_hash",
-            "answer",
-            "level",
-            "reason_code",
-        )
-        .annotate(
-            number=Count("id"),
-            with_null=Count("chance_of_signal"),
-            chance_sum=Sum(exact),
-        )
-        .order_by(
-            "check_slug",
-            "check_version",
-            "parameters_hash",
-            "answer",
-            "level",
-            "reason_code",
-        )
-    )
-    examples = _examples(scope)
-    grouped: dict[CheckKey, list[dict[str, Any]]] = {}
-    for row in groups:
-        key = (row["check_slug"], row["check_version"], row["parameters_hash"])
-        grouped.setdefault(key, []).append(dict(row))
-    associations = outcome_associations(scope.screenings())
-    parts = [
-        msgspec.structs.replace(
-            _check_part(key, rows, examples), association=associations.get(key)
-        )
-        for key, rows in grouped.items()
-    ]
-    answered = {(part.slug, part.version) for part in parts}
-    parts += [
-        _texts_of(check, check.parameters)
-        for check in CHECKS
-        if (check.slug, check.version) not in answered
-    ]
-    places = {check.slug: place for place, check in enumerate(CHECKS)}
-    return tuple(
-        sorted(
-            parts, key=lambda p: (places.get(p.slug, len(places)), p.slug, p.version)
-        )
-    )
-
-
-def _examples(scope: Scope) -> dict[tuple[Any, ...], dict[str, Any]]:
-    group = ("check_slug", "check_version", "parameters_hash", "answer", "reason_code")
-    rows = (
-        scope.screenings()
-        .annotate(
-            words=KeyTextTransform("reason", "evidence"),
-            used=KeyTransform("parameters", "evidence"),
-        )
-        .order_by(*group, "id")
-        .distinct(*group)
-        .values(*group, "words", "used")
-    )
-    return {tuple(row[name] for name in group): row for row in rows}
-
-
-def _texts_of(check: Check, parameters: dict[str, Any]) -> CheckPart:
-    return CheckPart(
-        slug=check.slug,
-        label=check.label,
-        version=check.version,
-        level=check.level.value,
-        observes=check.observes,
-        null_model=check.null_model,
-        material_when=check.material_when,
-        next_step=check.next_step,
-        parameters=msgspec.to_builtins(parameters),
-    )
-
-
-def _known(slug: str, version: int, parameters: dict[str, Any]) -> CheckPart:
-    for check in CHECKS:
-        if (check.slug, check.version) == (slug, version):
-            return _texts_of(check, parameters)
-    return CheckPart(
-        slug=slug,
-        label=slug.replace("_", " ").capitalize(),
-        version=version,
-        level="",
-        observes=_GONE,
-        null_model=_GONE,
-        material_when=_GONE,
-        next_step=_GONE,
-        parameters=parameters,
-    )
-
-
-def _check_part(
-    key: CheckKey,
-    rows: list[dict[str, Any]],
-    examples: dict[tuple[Any, ...], dict[str, Any]],
-) -> CheckPart:
-    totals = {"signals": 0, "queued": 0, "quiet": 0, "not_applicable": 0}
-    reasons: dict[tuple[str, str], int] = {}
-    with_null, chance_sum = 0, Decimal(0)
-    for row in rows:
-        answer = Answer(row["answer"])
-        totals[_column(answer)] += row["number"]
-        if answer is Answer.SIGNAL and row["level"] == Level.REVIEW_SIGNAL:
-            totals["queued"] += row["number"]
-        reason = (row["answer"], row["reason_code"])
-        reasons[reason] = reasons.get(reason, 0) + row["number"]
-        if answer is not Answer.NOT_APPLICABLE:
-            with_null += row["with_null"]
-            chance_sum += row["chance_sum"] or 0
-    used = next(
-        (example["used"] for k, example in examples.items() if k[:3] == key), None
-    )
-    return msgspec.structs.replace(
-        _known(key[0], key[1], used or {}),
-        **totals,
-        with_null=with_null,
-        expected=float(chance_sum) if with_null else None,
-        reasons=tuple(
-            ReasonPart(
-                answer=answer,
-                code=code,
-                count=count,
-                example=one_line(
-                    examples[(*key, answer, code)]["words"] or "", limit=300
-                ),
-            )
-            for (answer, code), count in reasons.items()
-        ),
-    )
-
-
-def _column(answer: Answer) -> str:
-    return "signals" if answer is Answer.SIGNAL else answer.value
-
-
 def decisions(scope: Scope) -> tuple[DecisionPart, ...]:
     """What people decided, for all checks together and for each: one query."""
     rows = list(
@@ -253,8 +106,11 @@ def decisions(scope: Scope) -> tuple[DecisionPart, ...]:
 def _decision_part(slug: str, rows: Iterable[dict[str, Any]]) -> DecisionPart:
     by_verdict: dict[str, int] = {}
     reasons: dict[str, int] = {}
-    undecided = total = 0
+    undecided = total = superseded = 0
     for row in rows:
+        if row["state"] == SignalState.SUPERSEDED:
+            superseded += row["number"]
+            continue
         total += row["number"]
         if row["state"] != SignalState.DECIDED:
             undecided += row["number"]
@@ -268,6 +124,7 @@ def _decision_part(slug: str, rows: Iterable[dict[str, Any]]) -> DecisionPart:
         check=slug,
         signals=total,
         open=undecided,
+        superseded=superseded,
         confirmed=confirmed,
         dismissed=dismissed,
         needs_experiment=by_verdict.get(Verdict.NEEDS_EXPERIMENT, 0),

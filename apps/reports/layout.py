@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from apps.reports.cards import card_of
+from apps.reports.chance_blocks import checks_answered, findings
 from apps.reports.document import (
     CheckPart,
     CountsPart,
@@ -43,7 +44,6 @@ from apps.reports.outline import (
 from apps.reports.words import (
     THIN,
     association,
-    expected,
     moment,
     number,
     percent,
@@ -70,8 +70,9 @@ def outline_of(document: dict[str, Any], *, max_cards: int | None = None) -> Out
         blocks=(
             _headline(report),
             _tiles(report.counts),
-            *_checks(report.checks),
+            *checks_answered(report.checks),
             *_decisions(report),
+            *findings(report),
             *_signals(report, max_cards),
             *_not_checked(report),
             *_uploads(report),
@@ -123,46 +124,6 @@ def _tiles(counts: CountsPart) -> Tiles:
     )
 
 
-_CHECK_COLUMNS = (
-    Column("Check", 2.3),
-    Column("Signals", 0.9, is_number=True),
-    Column("of applicable", 1.1, is_number=True),
-    Column("Queued", 0.9, is_number=True),
-    Column("Expected by chance", 1.6, is_number=True),
-    Column("Quiet", 0.8, is_number=True),
-    Column("Not applicable", 1.2, is_number=True),
-)
-
-
-def _checks(checks: tuple[CheckPart, ...]) -> tuple[Block, ...]:
-    return (
-        Heading(2, "What the checks answered"),
-        Paragraph(
-            own(
-                "A signal asks for a look; it is not a finding. “Expected by chance” is "
-                "how many signals the null model alone would give over the same "
-                "sequences, under its assumptions."
-            )
-        ),
-        Table(_CHECK_COLUMNS, tuple(_check_row(check) for check in checks)),
-    )
-
-
-def _check_row(check: CheckPart) -> tuple[Cell, ...]:
-    chance_cell = own(expected(check.expected))
-    if check.expected is not None and check.with_null < check.applicable:
-        chance_cell += muted(f" over {number(check.with_null)}")
-    return (
-        (*said(check.label), *muted(f" v{check.version}")),
-        strong(number(check.signals)) if check.signals else own("0"),
-        own(number(check.applicable)),
-        own(number(check.queued)),
-        chance_cell,
-        own(number(check.quiet)),
-        own(number(check.not_applicable)),
-    )
-
-
 _DECISION_COLUMNS = (
     Column("Check", 1.7),
     Column("Signals", 0.8, is_number=True),
@@ -178,6 +139,7 @@ def _decisions(report: ReportDocument) -> tuple[Block, ...]:
     labels = {check.slug: check.label for check in report.checks}
     rows = tuple(_decision_row(part, labels) for part in report.decisions)
     reasons = report.decisions[0].reasons if report.decisions else {}
+    superseded = report.decisions[0].superseded if report.decisions else 0
     blocks: list[Block] = [
         Heading(2, "What people decided"),
         Table(_DECISION_COLUMNS, rows),
@@ -188,6 +150,12 @@ def _decisions(report: ReportDocument) -> tuple[Block, ...]:
             )
         ),
     ]
+    if superseded:
+        sentence = (
+            f"{plural(superseded, 'superseded signal')} that no check queues any more: "
+            "in no count here."
+        )
+        blocks.append(Paragraph(muted(sentence)))
     if reasons:
         words = "; ".join(
             f"{_reason_label(name)} {number(count)}"
@@ -334,6 +302,7 @@ def _texts(checks: tuple[CheckPart, ...]) -> tuple[Block, ...]:
                     Fact("What makes it material", said(check.material_when)),
                     Fact("What happens next", said(check.next_step)),
                     Fact("Level", own(spaced(check.level) or "not recorded")),
+                    Fact("Basis", own(_BASES.get(check.basis, "not recorded"))),
                     Fact("Parameters", code(parameters)),
                     Fact("Answers", own(_answers(check))),
                     Fact(
@@ -344,6 +313,12 @@ def _texts(checks: tuple[CheckPart, ...]) -> tuple[Block, ...]:
             ),
         ]
     return tuple(blocks)
+
+
+_BASES = {
+    "statistic": "a statistic with a null model",
+    "fact": "a fact without a null model",
+}
 
 
 def _answers(check: CheckPart) -> str:

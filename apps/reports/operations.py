@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -12,8 +13,8 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from apps.accounts.models import Project, User
-from apps.engine.checks import CHECKS
 from apps.reports import gathering
+from apps.reports.check_parts import checks
 from apps.reports.document import (
     FORMAT_VERSION,
     MAX_SIGNALS,
@@ -31,6 +32,7 @@ from apps.reports.models import Report
 from apps.reports.signal_parts import signal_parts
 from apps.reports.words import number, plural, utc
 from apps.review.queries import QueueFilter, queue_signals
+from apps.screening.lineup import lineup_of
 
 _VIEWS = {
     "open": "open signals",
@@ -39,7 +41,7 @@ _VIEWS = {
     "all": "all signals",
 }
 _SORTS = {
-    "rarest": "rarest by chance first",
+    "rarest": "rarest by chance first, corrected for the number looked at",
     "largest": "largest effect first",
     "newest": "newest first",
     "oldest": "oldest first",
@@ -84,12 +86,15 @@ def build(
     *, project: Project, user: User, title: str, where: QueueFilter, now: datetime
 ) -> ReportDocument:
     """The document itself, not stored."""
-    scope = gathering.Scope(project=project, upload_id=where.upload)
+    lineup = lineup_of(project.pk)
+    scope = gathering.Scope(
+        project=project, lineup=lineup, upload_id=where.upload, check=where.check
+    )
     chosen = queue_signals(project=project, where=where, user=user)
     selected = chosen.count()
     signals = signal_parts(chosen[:MAX_SIGNALS])
     counts = gathering.counts(scope)
-    checks = gathering.checks(scope)
+    answered = checks(scope)
     uploads = gathering.uploads(scope)
     return ReportDocument(
         format_version=FORMAT_VERSION,
@@ -100,16 +105,16 @@ def build(
         generated_at=utc(now),
         generated_by=one_line(user.label),
         filter=_filter_fields(where),
-        filter_words=filter_in_words(where),
+        filter_words=filter_in_words(where, lineup.labels),
         scope_words=_scope_in_words(where, uploads),
         headline=NOT_ASSESSED,
         counts=counts,
-        checks=checks,
+        checks=answered,
         decisions=gathering.decisions(scope),
         signals=signals,
         signals_selected=selected,
         uploads=uploads,
-        not_checked=not_checked(counts, checks, uploads),
+        not_checked=not_checked(counts, answered, uploads),
         left_out=_left_out(selected, signals, counts.uploads),
     )
 
@@ -130,9 +135,11 @@ def _filter_fields(where: QueueFilter) -> dict[str, Any]:
     }
 
 
-def filter_in_words(where: QueueFilter) -> str:
-    """What the filter selects: `open signals of Output decay, rarest first`."""
-    labels = {check.slug: check.label for check in CHECKS}
+def filter_in_words(where: QueueFilter, labels: Mapping[str, str]) -> str:
+    """What the filter selects: `open signals of Output decay, rarest first`.
+
+    `labels` are those of the checks by slug.
+    """
     words = [_VIEWS.get(where.view, _VIEWS["open"])]
     if where.check:
         words.append(f"check {one_line(labels.get(where.check, where.check))}")

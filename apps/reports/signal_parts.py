@@ -18,6 +18,7 @@ from apps.reports.document import (
 )
 from apps.reports.inert import one_line, visible
 from apps.reports.words import number, utc
+from apps.review.findings import Standing, standings_of
 from apps.review.models import HistoryEntry, Signal
 from apps.review.transitions import Act, SignalState
 from apps.traces.models import Trace
@@ -45,10 +46,13 @@ _TEXT_FIELDS = ("agent", "model", "provider", "began", "ended", "order")
 
 
 def signal_parts(signals: QuerySet[Signal]) -> tuple[SignalPart, ...]:
-    """The parts of `signals` in their order: two queries, however many they are."""
+    """The parts of `signals` in their order: three queries, however many they are."""
     rows = list(
-        signals.select_related("screening", "trace", "trace__task", "trace__upload")
+        signals.select_related(
+            "screening", "trace", "trace__task", "trace__upload", "decided_by"
+        )
     )
+    standings = standings_of(rows)
     entries: dict[int, list[HistoryEntry]] = {}
     for entry in (
         HistoryEntry.objects.filter(_TOLD, signal_id__in=[row.pk for row in rows])
@@ -56,10 +60,14 @@ def signal_parts(signals: QuerySet[Signal]) -> tuple[SignalPart, ...]:
         .order_by("signal_id", "base_version")
     ):
         entries.setdefault(entry.signal_id, []).append(entry)
-    return tuple(_signal_part(row, entries.get(row.pk, [])) for row in rows)
+    return tuple(
+        _signal_part(row, entries.get(row.pk, []), standings[row.pk]) for row in rows
+    )
 
 
-def _signal_part(row: Signal, entries: list[HistoryEntry]) -> SignalPart:
+def _signal_part(
+    row: Signal, entries: list[HistoryEntry], standing: Standing
+) -> SignalPart:
     screening = row.screening
     return SignalPart(
         id=row.pk,
@@ -77,6 +85,9 @@ def _signal_part(row: Signal, entries: list[HistoryEntry]) -> SignalPart:
         trace=_trace_part(row.trace),
         history=tuple(_history_part(entry) for entry in entries[-MAX_HISTORY:]),
         history_left_out=max(0, len(entries) - MAX_HISTORY),
+        q=row.q,
+        standing=standing.kind,
+        standing_words=one_line(standing.words),
     )
 
 

@@ -67,16 +67,21 @@ def rate(part: Rate) -> str:
 
 
 def expected(value: float | None) -> str:
-    """How many signals chance alone would give: `about 0.35`, `less than 0.01`, `none`.
+    """How many signals chance alone would give: `about 19.3`, `less than 0.01`, `none`.
 
     Or that nothing says.
     """
-    if value is None:
-        return "no null model"
+    return "no null model" if value is None else amount(value)
+
+
+def amount(value: float) -> str:
+    """An expected count: `about 0.35`, `about 19.3`, `less than 0.01`, `none`."""
     if value == 0:
         return "none"
     if value < 0.01:
         return "less than 0.01"
+    if value >= 10:
+        return f"about {number(round(value, 1))}"
     return "about " + f"{value:.2f}".rstrip("0").rstrip(".")
 
 

@@ -260,3 +260,22 @@ class BlindEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.act} at version {self.base_version} of look {self.look_id}"
+
+
+class BlindDraft(models.Model):
+    """What a reviewer has typed about a blind look and not submitted yet."""
+
+    look = models.ForeignKey(BlindLook, on_delete=models.CASCADE)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    fields = models.JSONField(default=dict)
+    saved_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["look", "user"], name="one_blind_draft_per_reviewer"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"draft of {self.user_id} on blind look {self.look_id}"

@@ -19,6 +19,7 @@ from django.db.models.functions import Now
 from apps.accounts.models import Project, User
 from apps.review.models import Draft, HistoryEntry, Signal
 from apps.review.queries import QueueFilter, queue_signals
+from apps.review.ranking import first_rank
 from apps.review.transitions import (
     Act,
     NotPossibleNow,
@@ -69,6 +70,7 @@ def open_signals(
                 if item.screening.evidence.chance
                 else 1.0
             ),
+            rank=first_rank(item),
             effect=item.screening.evidence.effect or 0.0,
             length=item.screening.evidence.length or 0,
             usage_missing=bool(item.screening.evidence.usage_missing),

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import msgspec
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from apps.accounts.models import Project, User
+from apps.engine.check import Answer, Level
 from apps.review.models import Draft, HistoryEntry, Signal
 from apps.review.transitions import SignalState
+from apps.screening.lineup import LineUp
+from apps.screening.models import Screening
 
 PAGE_SIZE = 50
 
 ORDERS: dict[str, tuple[str, ...]] = {
-    "rarest": ("chance", "id"),
+    "rarest": ("rank", "chance", "id"),
     "largest": ("-effect", "id"),
     "newest": ("-id",),
     "oldest": ("id",),
@@ -41,17 +44,18 @@ class QueueFilter(msgspec.Struct, frozen=True):
 
 
 class QueueCounts(msgspec.Struct, frozen=True):
-    """How many signals of a project are open, claimed, mine, decided."""
+    """How many signals of a project are open, claimed, mine, decided, superseded."""
 
     open: int
     claimed: int
     mine: int
     decided: int
+    superseded: int
 
     @property
     def total(self) -> int:
         """All signals of the project."""
-        return self.open + self.claimed + self.decided
+        return self.open + self.claimed + self.decided + self.superseded
 
 
 _VIEW_STATES: dict[str, tuple[SignalState, ...]] = {
@@ -68,6 +72,7 @@ def counts(*, project: Project, user: User) -> QueueCounts:
         claimed=Count("id", filter=Q(state=SignalState.CLAIMED)),
         mine=Count("id", filter=Q(state=SignalState.CLAIMED, claimed_by=user)),
         decided=Count("id", filter=Q(state=SignalState.DECIDED)),
+        superseded=Count("id", filter=Q(state=SignalState.SUPERSEDED)),
     )
     return QueueCounts(**row)
 
@@ -127,17 +132,22 @@ def after(
 
 
 def _beyond(where: QueueFilter, edge: Signal, *, forward: bool) -> Q:
+    """What comes after `edge` in the view's order, or before it: any number of columns.
+
+    Of (a, b): a beyond, or a equal and b beyond. All that lies beyond has a first
+    column at or beyond the edge's; saying so lets the database walk its index.
+    """
     order = ORDERS.get(where.sort, ORDERS["rarest"])
-    field = order[0].lstrip("-")
-    descending = order[0].startswith("-") == forward
-    compare = "lt" if descending else "gt"
-    value = getattr(edge, field)
-    if field == "id":
-        return Q(**{f"id__{compare}": value})
-    tie = "gt" if forward else "lt"
-    return Q(**{f"{field}__{compare}": value}) | Q(
-        **{field: value, f"id__{tie}": edge.pk}
-    )
+    beyond, same = Q(pk__in=[]), Q()
+    for name in order:
+        field = name.lstrip("-")
+        compare = "lt" if name.startswith("-") == forward else "gt"
+        value = getattr(edge, field)
+        beyond |= same & Q(**{f"{field}__{compare}": value})
+        same &= Q(**{field: value})
+    first = order[0].lstrip("-")
+    least = "lte" if order[0].startswith("-") == forward else "gte"
+    return Q(**{f"{first}__{least}": getattr(edge, first)}) & beyond
 
 
 def neighbours(
@@ -186,13 +196,15 @@ def last_decided_by(*, project: Project, user: User) -> Signal | None:
 
 
 def check_precision(
-    *, project: Project, check_slug: str = ""
+    *, project: Project, lineup: LineUp, check_slug: str = ""
 ) -> dict[str, tuple[int, int, int]]:
     """Per check slug: signals, decided, confirmed. A check without decisions is 0, 0.
 
-    With `check_slug` that check alone; nothing else is read then.
+    A decision is about what a check saw, whichever version of it: those count where the
+    current key of the check gives a review signal on the same evidence. With
+    `check_slug` that check alone; nothing else is read then.
     """
-    signals = Signal.objects.filter(project=project)
+    signals = Signal.objects.filter(_is_given(lineup), project=project)
     if check_slug:
         signals = signals.filter(check_slug=check_slug)
     rows = signals.values("check_slug").annotate(
@@ -204,3 +216,17 @@ def check_precision(
         row["check_slug"]: (row["fired"], row["decided"], row["confirmed"])
         for row in rows
     }
+
+
+def _is_given(lineup: LineUp) -> Exists:
+    """Whether a current key gives a review signal on the evidence of the signal."""
+    same = Screening.objects.filter(
+        lineup.current(),
+        trace_id=OuterRef("trace_id"),
+        check_slug=OuterRef("check_slug"),
+        scope=OuterRef("screening__scope"),
+        input_hash=OuterRef("screening__input_hash"),
+        answer=Answer.SIGNAL,
+        level=Level.REVIEW_SIGNAL,
+    )
+    return Exists(same)

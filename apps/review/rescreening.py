@@ -13,8 +13,10 @@ from typing import Any
 
 import msgspec
 
+from apps.review.adopting import settle
 from apps.review.models import Draft, HistoryEntry, Signal
 from apps.review.operations import open_signals, write_rescreened
+from apps.review.ranking import first_rank
 from apps.review.transitions import Act, SignalState
 from apps.screening.lineup import LineUp, pin_new_checks
 from apps.screening.models import Screening
@@ -32,6 +34,7 @@ from apps.traces.copying import StoredTrace
 from apps.traces.operations import allow_erasing_history
 
 Key = tuple[str, int, str, str]
+Part = tuple[str, str]
 Steps = Mapping[int, int]
 
 LATE_SPANS = "Late spans changed this trace."
@@ -69,7 +72,9 @@ def rescreen(
     mark_screened(trace_ids=[stored.trace_id], lineup=lineup)
     new = renewal.repoint(queued)
     open_signals(project_id=project_id, queued=new, now=now)
-    return Signal.objects.filter(trace_id=stored.trace_id).count()
+    # The line-up may have changed since the trace was answered last.
+    standing = settle(trace_ids=[stored.trace_id], lineup=lineup, now=now)
+    return standing[stored.trace_id]
 
 
 class _Renewal:
@@ -81,15 +86,16 @@ class _Renewal:
         self._why = why
         self._lineup = lineup
         self._moved = moved
-        self._answers: dict[Key, Answered] = {
-            answer_key(check, answer): (stored, check, answer)
+        self._answers: dict[Part, Answered] = {
+            _part(check.slug, answer.evidence.scope): (stored, check, answer)
             for check in lineup.checks
             for answer in check.run(stored.trace)
         }
         self.gone: list[int] = []
         self.kept: list[int] = []
         self._kept_keys: set[Key] = set()
-        self._changed: dict[Key, Signal] = {}
+        self._taken: set[Part] = set()
+        self._changed: dict[Part, Signal] = {}
 
     def sort_out(self, signals: Sequence[Signal]) -> None:
         """Decide for each signal what becomes of it."""
@@ -102,22 +108,37 @@ class _Renewal:
         drafted = set(
             Draft.objects.filter(signal_id__in=ids).values_list("signal_id", flat=True)
         )
-        for signal in signals:
-            key = _key(signal.screening)
-            found = self._answers.get(key)
+
+        # Of several about one part the first one speaks for it.
+        def place(signal: Signal) -> tuple[bool, bool]:
+            return signal.pk not in decided, signal.state == SignalState.SUPERSEDED
+
+        for signal in sorted(signals, key=place):
+            part = _part(signal.check_slug, signal.screening.scope)
+            found = self._answers.get(part)
             stands = found is not None and is_queued(found, self._lineup)
             if found and stands and self._is_same(signal.screening, found):
                 self._keep(signal)
             elif signal.pk in decided:
-                self._keep(signal)
-                _tell(signal, f"{self._why} {_after_a_decision(found)}")
-            elif stands:
-                self._changed[key] = signal
+                self._keep_decision(signal, part, found)
+            elif stands and part not in self._taken:
+                self._changed[part] = signal
+                self._taken.add(part)
             elif signal.state == SignalState.CLAIMED or signal.pk in drafted:
                 self._keep(signal)
                 _tell(signal, f"{self._why} {_NO_LONGER}")
             else:
                 self.gone.append(signal.pk)
+
+    def _keep_decision(
+        self, signal: Signal, part: Part, found: Answered | None
+    ) -> None:
+        """A decision stays; what another key says of the very same is not new."""
+        self._keep(signal)
+        if found and found[2].input_hash == signal.screening.input_hash:
+            self._taken.add(part)
+        else:
+            _tell(signal, f"{self._why} {_after_a_decision(found)}")
 
     def _is_same(self, old: Screening, found: Answered) -> bool:
         """Whether the evidence is the same but for the places of its steps."""
@@ -130,6 +151,9 @@ class _Renewal:
         screening = signal.screening
         self.kept.append(screening.pk)
         self._kept_keys.add(_key(screening))
+        entry = self._lineup.by_slug.get(screening.check_slug)
+        if entry is not None and entry.key == _key(screening)[:3]:
+            self._taken.add(_part(screening.check_slug, screening.scope))
         evidence = _readdressed(screening.evidence, self._moved)
         if evidence != screening.evidence:
             Screening.objects.filter(pk=screening.pk).update(evidence=evidence)
@@ -138,17 +162,19 @@ class _Renewal:
         """The answers that take the place of those that are dropped."""
         return [
             answered
-            for key, answered in self._answers.items()
-            if key not in self._kept_keys
+            for answered in self._answers.values()
+            if answer_key(answered[1], answered[2]) not in self._kept_keys
         ]
 
     def repoint(self, queued: Sequence[StoredScreening]) -> list[StoredScreening]:
         """Give the changed signals their new answers; returns those that are new."""
         new = []
         for item in queued:
-            signal = self._changed.get(answer_key(item.check, item.screening))
+            part = _part(item.check.slug, item.screening.evidence.scope)
+            signal = self._changed.get(part)
             if signal is None:
-                new.append(item)
+                if part not in self._taken:
+                    new.append(item)
                 continue
             before = signal.headline
             _point_at(signal, item)
@@ -166,6 +192,11 @@ def _after_a_decision(found: Answered | None) -> str:
     if found is None:
         return kept + "no longer has an answer about this part of the trace."
     return kept + f"now says: {found[2].headline}"
+
+
+def _part(slug: str, scope: str) -> Part:
+    """What one signal of a check is about; the keys of a check share it."""
+    return slug, scope[:80]
 
 
 def _key(screening: Screening) -> Key:
@@ -195,8 +226,10 @@ def _readdressed(evidence: dict[str, Any], moved: Steps) -> dict[str, Any]:
 def _point_at(signal: Signal, item: StoredScreening) -> None:
     evidence = item.screening.evidence
     signal.screening = Screening.objects.get(pk=item.screening_id)
+    signal.check_version = item.check.version
     signal.agent = evidence.agent or ""
     signal.chance = evidence.chance.value if evidence.chance else 1.0
+    signal.rank = first_rank(item)
     signal.effect = evidence.effect or 0.0
     signal.length = evidence.length or 0
     signal.usage_missing = bool(evidence.usage_missing)

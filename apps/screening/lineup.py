@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -18,12 +19,17 @@ from django.db.models import Q
 
 from apps.engine.check import Check, configured
 from apps.engine.checks import CHECKS, versions_of
+from apps.engine.checks.error_rate_shift import ErrorRateShift
+from apps.engine.checks.latency_shift import LatencyShift
+from apps.engine.contracts import BadDefinition, definition_check
+from apps.engine.nulls import ErrorBaseline, LatencyBaseline
 from apps.screening.models import (
     Adoption,
     CheckState,
     Definition,
     DefinitionState,
 )
+from apps.traces.models import TraceSet
 
 CheckKey = tuple[str, int, str]
 """A version of a check with its parameters: slug, version, hash of the parameters."""
@@ -77,8 +83,8 @@ class LineUp:
 
     @cached_property
     def name(self) -> str:
-        """16 hexadecimal digits that change whenever what is to be answered does."""
-        keys = sorted(entry.key for entry in self.entries)
+        """16 hexadecimal digits that change with what is to be answered or queued."""
+        keys = sorted((*entry.key, entry.is_paused) for entry in self.entries)
         return hashlib.sha256(msgspec.json.encode(keys)).hexdigest()[:16]
 
     def current(self, prefix: str = "") -> Q:
@@ -119,13 +125,19 @@ def current_definitions(project_id: int) -> list[Definition]:
 
 
 def lineup_of(project_id: int) -> LineUp:
-    """The line-up of a project: two queries.
+    """The line-up of a project: three queries.
 
     A check without an adoption counts in its newest version; a version that is no
     longer registered gives way to the newest one.
     """
     adopted = current_adoptions(project_id)
-    entries = [_entry(check, adopted.get(check.slug)) for check in CHECKS]
+    baseline = TraceSet.objects.filter(project_id=project_id, is_baseline=True).first()
+    entries = [
+        _entry(compared_with(check, baseline), adopted.get(check.slug))
+        for check in CHECKS
+    ]
+    defined = map(_defined, current_definitions(project_id))
+    entries += [entry for entry in defined if entry is not None]
     return LineUp(entries)
 
 
@@ -136,10 +148,27 @@ def _entry(newest: Check, adopted: Adoption | None) -> Entry:
 
 
 def _adopted_check(newest: Check, adopted: Adoption) -> Check:
+    if newest.version == adopted.check_version:
+        return with_stored_parameters(newest, adopted.parameters)
     for check in versions_of(newest.slug):
         if check.version == adopted.check_version:
             return with_stored_parameters(check, adopted.parameters)
     return newest
+
+
+def compared_with(check: Check, baseline: TraceSet | None) -> Check:
+    """`check` with the baseline set that it compares with; others as they are."""
+    kept: dict[str, Any] | None = baseline.baseline if baseline else None
+    if baseline is None or kept is None:
+        return check
+    given = {"baseline_name": baseline.name, "baseline_key": kept["key"]}
+    if isinstance(check, LatencyShift):
+        latencies = msgspec.convert(kept["latencies"], LatencyBaseline)
+        return replace(check, baseline=latencies, **given)
+    if isinstance(check, ErrorRateShift):
+        failures = msgspec.convert(kept["failures"], ErrorBaseline)
+        return replace(check, baseline=failures, **given)
+    return check
 
 
 def with_stored_parameters(check: Check, parameters: dict[str, Any]) -> Check:
@@ -151,6 +180,26 @@ def with_stored_parameters(check: Check, parameters: dict[str, Any]) -> Check:
     except ValueError:
         # Its limits are narrower now than when this was adopted.
         return check
+
+
+def _defined(row: Definition) -> Entry | None:
+    try:
+        check = definition_check(
+            kind=row.kind,
+            slug=row.slug,
+            label=row.label,
+            version=row.version,
+            spec=row.spec,
+        )
+    except BadDefinition:
+        # Stored by a release that took it: its page says why it is not checked.
+        return None
+    return Entry(
+        check,
+        key_of(check),
+        is_paused=row.state == DefinitionState.PAUSED,
+        is_defined_here=True,
+    )
 
 
 def pin_new_checks(*, project_id: int, now: datetime) -> LineUp:

@@ -126,8 +126,17 @@ def store_answers(
 
     Runs inside the caller's transaction. Each answer may be there only once.
     """
+    copy_answers(project_id=project_id, answered=answered)
+    return _with_ids([item for item in answered if is_queued(item, lineup)])
+
+
+def copy_answers(*, project_id: int, answered: Sequence[Answered]) -> None:
+    """Store answers of any keys, inside the caller's transaction, and queue nothing.
+
+    Each answer may be there only once.
+    """
     if not answered:
-        return []
+        return
     hashes = {id(check): parameters_hash(check) for _, check, _ in answered}
     copy_rows(
         "screening_screening",
@@ -137,7 +146,6 @@ def store_answers(
             for stored, check, screening in answered
         ),
     )
-    return _with_ids([item for item in answered if is_queued(item, lineup)])
 
 
 def drop_answers(*, trace_id: int, kept_ids: Collection[int]) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet
 
 from apps.accounts.models import Project
 from apps.engine.check import Answer, Level
@@ -19,9 +20,9 @@ from apps.screening.models import Screening
 class CheckCounts(msgspec.Struct):
     """How a check answered over a project.
 
-    `expected` sums, over every sequence it applied to, how often the null model alone
-    makes it fire: the number of signals that chance alone would give. It is None where
-    no applicable sequence has such a probability.
+    `chances` says of how many applicable answers the null model alone makes the check
+    fire with which probability; `tested_signals` of them are signals. Both are empty
+    for a check without a null model.
     """
 
     slug: str
@@ -29,7 +30,8 @@ class CheckCounts(msgspec.Struct):
     queued: int = 0
     quiet: int = 0
     not_applicable: int = 0
-    expected: float | None = None
+    tested_signals: int = 0
+    chances: dict[float, int] = {}
     reasons: dict[tuple[str, str], int] = {}
 
     @property
@@ -42,6 +44,21 @@ class CheckCounts(msgspec.Struct):
         """Everything the check looked at."""
         return self.applicable + self.not_applicable
 
+    @property
+    def tested(self) -> int:
+        """Applicable answers that have a probability under the null model."""
+        return sum(self.chances.values())
+
+    @property
+    def expected(self) -> float | None:
+        """How many signals chance alone would give; None without a probability."""
+        if not self.chances:
+            return None
+        return math.fsum(chance * number for chance, number in self.chances.items())
+
+
+_GROUP = ("check_slug", "answer", "level", "reason_code", "chance_of_signal")
+
 
 def counts_per_check(
     project: Project,
@@ -52,7 +69,8 @@ def counts_per_check(
 ) -> list[CheckCounts]:
     """The counts of every check of the line-up under its current key, in its order.
 
-    With `check_slug` those of that check alone; nothing else is read then.
+    One query for all checks. With `check_slug` those of that check alone; nothing else
+    is read then.
     """
     lineup = lineup or lineup_of(project.pk)
     entries = [
@@ -64,9 +82,7 @@ def counts_per_check(
     if trace_ids is not None:
         rows = rows.filter(trace_id__in=trace_ids)
     counts = {entry.check.slug: CheckCounts(slug=entry.check.slug) for entry in entries}
-    for row in rows.values("check_slug", "answer", "level", "reason_code").annotate(
-        number=Count("id"), chance_sum=Sum("chance_of_signal")
-    ):
+    for row in rows.values(*_GROUP).annotate(number=Count("id")).order_by():
         _add(counts[row["check_slug"]], row)
     return list(counts.values())
 
@@ -83,8 +99,10 @@ def _add(entry: CheckCounts, row: Mapping[str, Any]) -> None:
         entry.not_applicable += number
     key = (answer, row["reason_code"])
     entry.reasons[key] = entry.reasons.get(key, 0) + number
-    if answer != Answer.NOT_APPLICABLE and row["chance_sum"] is not None:
-        entry.expected = (entry.expected or 0.0) + float(row["chance_sum"])
+    chance: float | None = row["chance_of_signal"]
+    if answer != Answer.NOT_APPLICABLE and chance is not None:
+        entry.chances[chance] = entry.chances.get(chance, 0) + number
+        entry.tested_signals += number if answer == Answer.SIGNAL else 0
 
 
 def answers_about(trace_id: int, *, lineup: LineUp) -> QuerySet[Screening]:
@@ -94,6 +112,7 @@ def answers_about(trace_id: int, *, lineup: LineUp) -> QuerySet[Screening]:
     )
 
 
+_KEY = ("check_slug", "check_version", "parameters_hash")
 _FIRED = Q(answer=Answer.SIGNAL)
 _PASSED = Q(trace__outcome=OutcomeKind.PASS)
 _TABLE = {
@@ -126,27 +145,45 @@ def _association(row: Mapping[str, int]) -> Association:
 
 
 def outcome_association(
-    *, project: Project, check_slug: str, upload_id: int
+    *, project: Project, key: CheckKey, upload_id: int | None = None
 ) -> Association | None:
-    """How firing goes with passing among the traces of one upload: one query.
+    """How firing goes with passing among the traces of a project or one upload.
+
+    One query, about the answers of one version of a check with its parameters.
 
     A trace fired if any of its sequences did. Only traces count that the check could
     answer about and that passed or failed; None where there is none.
     """
     rows = Screening.objects.filter(
-        project=project, check_slug=check_slug, trace__upload_id=upload_id
+        project=project, **dict(zip(_KEY, key, strict=True))
     )
+    if upload_id is not None:
+        rows = rows.filter(trace__upload_id=upload_id)
     found = _with_outcome(rows).aggregate(**_TABLE)
     return _association(found) if found["traces"] else None
 
 
 def outcome_associations(rows: QuerySet[Screening]) -> dict[CheckKey, Association]:
     """The same over `rows`, for each version of each check in them: one query."""
-    key = ("check_slug", "check_version", "parameters_hash")
-    groups = _with_outcome(rows).order_by().values(*key).annotate(**_TABLE)
+    groups = _with_outcome(rows).order_by().values(*_KEY).annotate(**_TABLE)
     return {
         (row["check_slug"], row["check_version"], row["parameters_hash"]): (
             _association(row)
         )
+        for row in groups
+    }
+
+
+def associations_per_upload(
+    rows: QuerySet[Screening],
+) -> dict[tuple[int, CheckKey], Association]:
+    """The same for each upload and each version of each check in `rows`: one query."""
+    upload = "trace__upload_id"
+    groups = _with_outcome(rows).order_by().values(upload, *_KEY).annotate(**_TABLE)
+    return {
+        (
+            row[upload],
+            (row["check_slug"], row["check_version"], row["parameters_hash"]),
+        ): _association(row)
         for row in groups
     }

@@ -15,6 +15,7 @@ from psycopg.types.json import Jsonb, set_json_dumps
 
 from apps.engine.format import Opened
 from apps.engine.trace import Trace as EngineTrace
+from apps.engine.traits import traits_of
 from apps.traces.codec import (
     INVOCATION_COLUMNS,
     STEP_COLUMNS,
@@ -61,6 +62,7 @@ _TRACE_COLUMNS = (
     ("metadata", "jsonb"),
     ("labels", "jsonb"),
     ("notes", "jsonb"),
+    ("traits", "text[]"),
 )
 
 
@@ -148,6 +150,7 @@ def _trace_row(
         Jsonb(trace.metadata),
         Jsonb(trace.labels),
         Jsonb(trace.notes),
+        list(traits_of(trace)),
     )
 
 

@@ -281,6 +281,29 @@ def count_signals(*, trace_id: int, signals: int) -> None:
     )
 
 
+def write_signal_counts(counts: Mapping[int, int]) -> None:
+    """Write how many signals each of these traces has now, and on their uploads.
+
+    Runs inside the caller's transaction, which holds the uploads and the traces.
+    """
+    rows = Trace.objects.filter(pk__in=counts).values_list(
+        "pk", "upload_id", "signal_count"
+    )
+    grown: Counter[int] = Counter()
+    by_count: dict[int, list[int]] = {}
+    for trace_id, upload_id, before in rows:
+        if counts[trace_id] != before:
+            grown[upload_id] += counts[trace_id] - before
+            by_count.setdefault(counts[trace_id], []).append(trace_id)
+    for count, ids in by_count.items():
+        Trace.objects.filter(pk__in=ids).update(signal_count=count)
+    for upload_id, change in grown.items():
+        if change:
+            Upload.objects.filter(pk=upload_id).update(
+                signal_count=F("signal_count") + change
+            )
+
+
 def count_redactions(
     *, upload_id: int, before: Mapping[str, int], now: Mapping[str, int]
 ) -> None:

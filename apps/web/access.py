@@ -23,9 +23,12 @@ from apps.accounts.permissions import (
 )
 from apps.accounts.queries import membership
 from apps.reports.models import Report
+from apps.review import blind
 from apps.review import queries as review
-from apps.review.models import Signal
+from apps.review.models import BlindLook, Signal
 from apps.screening.lineup import LineUp, lineup_of
+from apps.screening.models import RegressionCase
+from apps.screening.regression import cases_of
 from apps.traces.models import Task, Trace, Upload
 
 P = ParamSpec("P")
@@ -80,6 +83,13 @@ class Place:
         except Signal.DoesNotExist:
             raise Http404 from None
 
+    def look(self, look_id: int) -> BlindLook:
+        """A blind look of this project, or 404."""
+        try:
+            return blind.look_of(project=self.project, look_id=look_id)
+        except BlindLook.DoesNotExist:
+            raise Http404 from None
+
     def report(self, report_id: int) -> Report:
         """A report of this project, or 404."""
         return _or_404(
@@ -87,6 +97,10 @@ class Place:
             .select_related("created_by")
             .first()
         )
+
+    def case(self, case_id: int) -> RegressionCase:
+        """A regression case of this project, or 404."""
+        return _or_404(cases_of(self.project.pk).filter(pk=case_id).first())
 
     def token(self, token_id: int) -> ApiToken:
         """An API token of this project, or 404."""

@@ -39,8 +39,28 @@ class Navigation(msgspec.Struct, frozen=True):
 _ITEMS = (
     ("overview", "Overview", "layout-dashboard", ("overview",)),
     ("queue", "Review queue", "inbox", ("queue", "signal")),
+    (
+        "project-checks",
+        "Checks",
+        "list-checks",
+        (
+            "project-checks",
+            "project-check",
+            "calibrations",
+            "calibration",
+            "shadows",
+            "shadow",
+            "regression",
+        ),
+    ),
     ("traces", "Traces", "route", ("traces", "trace")),
     ("tasks", "Tasks", "database", ("tasks", "task")),
+    (
+        "contracts",
+        "Contracts",
+        "shield",
+        ("contracts", "contract", "contract-new", "contract-edit"),
+    ),
     ("uploads", "Uploads", "upload", ("uploads", "upload")),
     ("reports", "Reports", "file-text", ("reports", "report")),
     ("project-settings", "Settings", "settings", ("project-settings",)),

@@ -12,8 +12,14 @@ from apps.accounts.models import RawBytes, User
 from apps.accounts.operations import PrivacyChoice
 from apps.accounts.permissions import Role, Scope
 from apps.engine.formats import FORMATS
+from apps.review.blind import BlindInput
 from apps.review.operations import DecisionInput
-from apps.review.transitions import DismissalReason, FailureKind, Verdict
+from apps.review.transitions import (
+    BlindVerdict,
+    DismissalReason,
+    FailureKind,
+    Verdict,
+)
 
 
 def format_choices() -> list[tuple[str, str]]:
@@ -89,6 +95,43 @@ class PrivacyForm(forms.Form):
         )
 
 
+class BlindPercentForm(forms.Form):
+    """Which share of the traces that come is looked at blindly."""
+
+    percent = forms.IntegerField(min_value=0, max_value=100, label="Share")
+
+
+class BlindForm(forms.Form):
+    """What a reviewer says of a trace without knowing what the checks said."""
+
+    verdict = forms.ChoiceField(
+        choices=BlindVerdict.choices,
+        error_messages={"required": "Choose an answer first."},
+    )
+    note = forms.CharField(max_length=10_000, required=False)
+    failure_kind = forms.ChoiceField(
+        choices=[("", "Not said"), *FailureKind.choices], required=False
+    )
+    where_agent = forms.CharField(max_length=300, required=False)
+    where_step = forms.IntegerField(
+        min_value=1, max_value=2**31 - 1, required=False, label="Step"
+    )
+    version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
+    submission = forms.UUIDField(required=False)
+
+    def decision(self) -> BlindInput:
+        """The answer as the review app takes it; steps count from 1 for people."""
+        data: dict[str, Any] = self.cleaned_data
+        step = data["where_step"]
+        return BlindInput(
+            verdict=BlindVerdict(data["verdict"]),
+            note=data["note"].strip(),
+            failure_kind=data["failure_kind"],
+            where_agent=data["where_agent"],
+            where_step=None if step is None else step - 1,
+        )
+
+
 class TokenForm(forms.Form):
     """A new API token."""
 
@@ -141,6 +184,25 @@ class DecisionForm(forms.Form):
     def new_submission() -> str:
         """A key that makes the same form sent twice one decision."""
         return str(uuid4())
+
+
+class AdoptForm(forms.Form):
+    """Adopt a key, seeing the history up to the adoption `seen`; a note says why."""
+
+    note = forms.CharField(max_length=1_000, required=False)
+    seen = forms.IntegerField(min_value=0, max_value=2**31 - 1)
+
+
+class PauseForm(forms.Form):
+    """Pause a check, or let it go on."""
+
+    act = forms.ChoiceField(choices=[("pause", "Pause"), ("resume", "Resume")])
+
+
+class CaseForm(forms.Form):
+    """What a regression case is called."""
+
+    name = forms.CharField(max_length=120)
 
 
 class VersionForm(forms.Form):

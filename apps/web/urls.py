@@ -6,13 +6,19 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from apps.web.views import (
     accounts,
+    blind,
+    calibration,
+    checks,
+    contracts,
     health,
     projects,
     queue,
     reference,
+    regression,
     reports,
     resumable,
     settings,
+    shadows,
     signals,
     tasks,
     traces,
@@ -55,6 +61,51 @@ signal_urls = [
     path("draft/", signals.draft, name="signal-draft"),
     path("decide/", signals.decide, name="signal-decide"),
     path("undo/", signals.undo, name="signal-undo"),
+    path("keep-quiet/", regression.keep_quiet, name="signal-keep-quiet"),
+]
+
+blind_urls = [
+    path("", blind.look, name="blind"),
+    path("claim/", blind.claim, name="blind-claim"),
+    path("release/", blind.release, name="blind-release"),
+    path("heartbeat/", blind.heartbeat, name="blind-heartbeat"),
+    path("draft/", blind.draft, name="blind-draft"),
+    path("decide/", blind.decide, name="blind-decide"),
+    path("undo/", blind.undo, name="blind-undo"),
+    path("reveal/", blind.reveal, name="blind-reveal"),
+]
+
+shadow_urls = [
+    path("", shadows.shadow, name="shadow"),
+    path("cancel/", shadows.cancel, name="shadow-cancel"),
+    path("adopt/", shadows.adopt_shadow, name="shadow-adopt"),
+]
+
+regression_urls = [
+    path("", regression.regression, name="regression"),
+    path("<int:case_id>/rename/", regression.rename, name="case-rename"),
+    path("<int:case_id>/retire/", regression.retire, name="case-retire"),
+    path("<int:case_id>/restore/", regression.restore, name="case-restore"),
+]
+
+check_urls: list[URLPattern | URLResolver] = [
+    path("", checks.project_checks, name="project-checks"),
+    path("<slug:check_slug>/", checks.project_check, name="project-check"),
+    path("<slug:check_slug>/adopt/", shadows.adopt_again, name="check-adopt"),
+    path("<slug:check_slug>/pause/", shadows.pause, name="check-pause"),
+    path("<slug:check_slug>/shadow/", shadows.shadows, name="shadows"),
+    path("<slug:check_slug>/shadow/<int:shadow_id>/", include(shadow_urls)),
+    path("<slug:check_slug>/calibration/", calibration.calibration, name="calibration"),
+]
+
+contract_urls = [
+    path("", contracts.contracts, name="contracts"),
+    path("new/", contracts.new_contract, name="contract-new"),
+    path("<slug:definition_slug>/", contracts.contract, name="contract"),
+    path("<slug:definition_slug>/edit/", contracts.edit_contract, name="contract-edit"),
+    path(
+        "<slug:definition_slug>/state/", contracts.change_state, name="contract-state"
+    ),
 ]
 
 report_urls = [
@@ -71,6 +122,8 @@ settings_urls = [
     path("members/<int:user_id>/", settings.change_member, name="member-change"),
     path("members/<int:user_id>/link/", settings.member_link, name="member-link"),
     path("privacy/", settings.change_privacy, name="privacy-change"),
+    path("blind/", calibration.change_blind_percent, name="blind-percent"),
+    path("blind/withdraw/", calibration.withdraw_blind_looks, name="blind-withdraw"),
     path("tokens/", settings.create_token, name="token-create"),
     path("tokens/<int:token_id>/revoke/", settings.revoke_token, name="token-revoke"),
 ]
@@ -84,6 +137,11 @@ project_urls: list[URLPattern | URLResolver] = [
     path("queue/next/", queue.review_next, name="queue-next"),
     path("queue/undo/", queue.undo_last, name="queue-undo"),
     path("signals/<int:signal_id>/", include(signal_urls)),
+    path("blind/<int:look_id>/", include(blind_urls)),
+    path("calibration/", calibration.calibrations, name="calibrations"),
+    path("checks/", include(check_urls)),
+    path("contracts/", include(contract_urls)),
+    path("regression/", include(regression_urls)),
     path("reports/", include(report_urls)),
     path("settings/", include(settings_urls)),
 ]
@@ -99,8 +157,8 @@ urlpatterns = [
     path("account/password/", accounts.set_password, name="account-password"),
     path("projects/", projects.projects, name="projects"),
     path("projects/<slug:slug>/", include(project_urls)),
-    path("checks/", reference.checks, name="checks"),
-    path("checks/<slug:check_slug>/", reference.check, name="check"),
+    path("checks/", checks.checks, name="checks"),
+    path("checks/<slug:check_slug>/", checks.check, name="check"),
     path("formats/", reference.formats, name="formats"),
     path("privacy/", reference.privacy, name="privacy"),
     path("api/", reference.api, name="api"),

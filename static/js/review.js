@@ -137,7 +137,7 @@ function onInput() {
 
 function problem() {
   const verdict = form.elements.verdict.value;
-  if (!verdict) return "Choose a decision first: 1 to 4.";
+  if (!verdict) return `Choose a decision first: 1 to ${form.elements.verdict.length}.`;
   if (verdict === "dismiss" && !form.elements.reason.value) return "Choose a reason: why is this signal dismissed?";
   if (verdict === "dismiss" && form.elements.reason.value === "other" && !form.elements.note.value.trim()) {
     return "“Other” needs a note that says why.";

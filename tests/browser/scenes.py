@@ -15,7 +15,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import Project, User
-from apps.accounts.operations import create_project, create_token, set_role
+from apps.accounts.operations import (
+    create_project,
+    create_token,
+    set_blind_percent,
+    set_role,
+)
 from apps.accounts.permissions import Role, Scope
 from apps.engine.checks import CHECKS
 from apps.engine.formats.evalsite_writer import dump
@@ -24,16 +29,25 @@ from apps.live.encoding import PROTOBUF, decode
 from apps.live.models import LiveTrace
 from apps.live.operations import note_refusals, receive_spans
 from apps.pipeline.flow import read_again, submit_upload
+from apps.pipeline.lineups import catch_up
 from apps.pipeline.live import assemble_due
 from apps.pipeline.management.commands.demo import sample_files
 from apps.pipeline.reading import read_upload
 from apps.reports.models import Report
 from apps.reports.operations import freeze
+from apps.review import blind
 from apps.review import operations as review
-from apps.review.models import Signal
+from apps.review.blind import BlindInput
+from apps.review.models import BlindLook, Signal
 from apps.review.queries import QueueFilter
-from apps.review.transitions import DismissalReason, FailureKind, Verdict
-from apps.screening.models import Screening
+from apps.review.transitions import (
+    BlindVerdict,
+    DismissalReason,
+    FailureKind,
+    Verdict,
+)
+from apps.screening.definitions import Wanted, define, set_state
+from apps.screening.models import DefinitionState, Screening
 from apps.traces.models import Task, Trace, Upload
 from apps.traces.operations import claim_upload, create_upload
 from apps.traces.parts import About, begin
@@ -61,6 +75,7 @@ ODD = (
 )
 # Enough signals for one in every state, whatever files lie beside the project.
 FALLING = ((140, 120, 100, 80, 60, 40), (90, 80, 70, 60, 30), (300, 200, 150, 90, 80))
+QUIET = ((50, 60, 55, 58, 61), (40, 70, 44, 52, 39, 66), (80, 81, 79, 90, 85))
 READ_SECONDS = 60
 
 
@@ -173,10 +188,101 @@ def _upload_files(project: Project, shared: Path | None) -> None:
         real += sorted((shared / "otlp_json").glob("*.json*"))[:1]
         for path in real:
             upload_and_read(project, path.read_bytes(), name=path.name)
+    _upload_for_blind_looks(project)
     upload_and_read(project, HTML, name="traces.json")
     _leave_unread(project, name="night-run.jsonl", is_reading=True)
     _leave_unread(project, name="weekend-run.jsonl", is_reading=False)
     _read_again_in_vain(project)
+
+
+CONTRACTS = (
+    (
+        "contract",
+        "Look before you act",
+        {
+            "operator": "precedes",
+            "select": {"kind": "tool_call", "name": "update_* | cancel_* | book_*"},
+            "before": {"name": "get_*"},
+            "sentence": "Agreed with the desk in May: nobody books from memory.",
+        },
+    ),
+    (
+        "contract",
+        "Transfers end a run",
+        {
+            "operator": "at_most",
+            "select": {"name": "transfer_to_human*"},
+            "n": 1,
+            "level": "telemetry",
+        },
+    ),
+    (
+        "planted-fact",
+        "Order number",
+        {"value": "17", "probe": "which order", "normaliser": "number"},
+    ),
+)
+
+
+def _define_some(project: Project, owner: User) -> None:
+    """Contracts, one of them paused, checked on the traces that are here."""
+    for kind, label, spec in CONTRACTS:
+        row = define(
+            project_id=project.pk,
+            wanted=Wanted(kind=kind, label=label, spec=spec),
+            user_id=owner.pk,
+            now=timezone.now(),
+        )
+    set_state(
+        current=row,
+        state=DefinitionState.PAUSED,
+        user_id=owner.pk,
+        now=timezone.now(),
+    )
+    while catch_up(project_id=project.pk, clock=timezone.now):
+        pass
+
+
+def _upload_for_blind_looks(project: Project) -> None:
+    """A small upload whose traces are all drawn for blind looks."""
+    set_blind_percent(project=project, percent=100)
+    project.refresh_from_db()
+    made = [
+        decay_trace(*lengths, name=f"morning {number}", task="late parcel")
+        for number, lengths in enumerate([*QUIET, FALLING[0]])
+    ]
+    content = b"".join(dump(trace) for trace in made)
+    upload_and_read(project, content, name="morning-run.evalsite.jsonl")
+    set_blind_percent(project=project, percent=10)
+
+
+def _look_blindly(project: Project, owner: User, reviewer: User) -> None:
+    """Blind looks that are decided, one of them with what the checks said."""
+    looks = list(BlindLook.objects.filter(project=project).order_by("place")[:4])
+    for look, user in zip(looks, (owner, owner, reviewer, reviewer), strict=True):
+        verdict = BlindVerdict.FAILURE if look.was_flagged else BlindVerdict.NO_FAILURE
+        blind.decide(
+            look_id=look.pk,
+            user=user,
+            decision=BlindInput(verdict=verdict, note="Read to the end."),
+            base_version=0,
+        )
+    blind.reveal(look_id=looks[0].pk, user=owner)
+
+
+def _blind_scenes(project: Project, owner: User) -> list[Scene]:
+    of_project = BlindLook.objects.filter(project=project)
+    decided = of_project.filter(decided_by=owner).order_by("decided_at")
+    chosen = {
+        "blind": of_project.filter(state="open").first(),
+        "blind-revealed": decided.first(),
+        "blind-decided": decided.last(),
+    }
+    return [
+        Scene(name, reverse("blind", args=[project.slug, look.pk]))
+        for name, look in chosen.items()
+        if look is not None
+    ]
 
 
 def _review_some(project: Project, reviewer: User, owner: User) -> None:
@@ -230,7 +336,9 @@ def furnish(*, owner: User, reviewer: User, shared: Path | None = None) -> Proje
     _upload_files(project, shared)
     _leave_unfinished(project, owner)
     _send_live(project)
+    _define_some(project, owner)
     _review_some(project, reviewer, owner)
+    _look_blindly(project, owner, reviewer)
     freeze(
         project=project,
         user=owner,
@@ -318,12 +426,33 @@ def scenes_of(project: Project) -> list[Scene]:
         Scene("queue-empty", reverse("queue", args=[empty.slug])),
         Scene("queue-decided", of("queue") + "?view=decided"),
         *_signal_scenes(project),
+        *_blind_scenes(project, project.members.order_by("pk")[0]),
+        Scene("calibrations", of("calibrations")),
+        Scene("calibrations-empty", reverse("calibrations", args=[empty.slug])),
+        Scene("calibration-decay", of("calibration", "output-decay")),
+        Scene("calibration-drift", of("calibration", "tool-drift")),
+        Scene("calibration-telemetry", of("calibration", "missing-usage")),
+        Scene(
+            "calibration-empty",
+            reverse("calibration", args=[empty.slug, "output-decay"]),
+        ),
         Scene("traces", of("traces")),
         Scene("traces-empty", reverse("traces", args=[empty.slug])),
         *_trace_scenes(project),
         Scene("tasks", of("tasks")),
         Scene("tasks-empty", reverse("tasks", args=[empty.slug])),
         Scene("task", of("task", task.pk)),
+        Scene("contracts", of("contracts")),
+        Scene("contracts-empty", reverse("contracts", args=[empty.slug])),
+        Scene("contract", of("contract", "look-before-you-act")),
+        Scene("contract-new", of("contract-new")),
+        Scene("contract-edit", of("contract-edit", "look-before-you-act")),
+        Scene("planted-fact-edit", of("contract-edit", "order-number")),
+        Scene("project-checks", of("project-checks")),
+        Scene("project-checks-empty", reverse("project-checks", args=[empty.slug])),
+        Scene("project-check-drift", of("project-check", "tool-drift")),
+        Scene("project-check-decay", of("project-check", "output-decay")),
+        Scene("project-check-fact", of("project-check", "missing-usage")),
         Scene("reports", of("reports")),
         Scene("report", of("report", report.pk)),
         Scene("settings", of("project-settings")),

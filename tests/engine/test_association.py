@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from apps.engine.nulls import fisher_exact
+from apps.engine.nulls import association, fisher_exact
 
 CELL = st.integers(0, 40)
 
@@ -55,6 +55,15 @@ def test_an_empty_margin_leaves_one_table_and_so_says_nothing(table):
 def test_a_count_below_zero_is_refused():
     with pytest.raises(ValueError, match="at least 0"):
         fisher_exact(1, -1, 2, 3)
+
+
+def test_an_association_counts_its_table_and_has_a_p_where_no_margin_is_empty():
+    found = association(fired=(1, 21), not_fired=(12, 27), tasks=25, without_task=0)
+    assert (found.fired, found.fired_passed, found.traces) == (22, 1, 61)
+    assert found.p == pytest.approx(0.022, abs=5e-4)
+    assert (found.tasks, found.without_task) == (25, 0)
+    silent = association(fired=(0, 0), not_fired=(12, 27), tasks=9, without_task=1)
+    assert silent.p is None
 
 
 def test_a_table_of_a_hundred_thousand_traces_takes_less_than_a_second():

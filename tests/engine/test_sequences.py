@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from apps.engine.sequences import Boundary, serial_sequences, tool_sequences
+from apps.engine.sequences import (
+    Boundary,
+    Removal,
+    agent_calls,
+    outermost_calls,
+    recorded_calls,
+    serial_sequences,
+    tool_sequences,
+)
 from apps.engine.trace import (
     FinishReason,
     OrderSource,
@@ -320,3 +328,28 @@ def test_tool_calls_are_ordered_by_owner():
     )
     found = [(one.scope, one.names, one.steps) for one in tool_sequences(trace)]
     assert found == [("invocation 1", ("a", "b"), (1, 0)), ("trace", ("c",), (2,))]
+
+
+def test_a_trace_of_placeholders_only_has_no_completed_call_and_does_not_fail():
+    trace = trace_of(call(0, is_placeholder=True))
+    (owned,) = recorded_calls(trace).values()
+    assert [entry.removed for entry in owned] == [Removal.PLACEHOLDER]
+    assert serial_sequences(trace) == ()
+
+
+def test_calls_of_an_agent_are_in_one_order_whatever_their_parents():
+    steps = [
+        call(seq, start=start, step={"invocation": None, "parent": 90 + seq % 2})
+        for seq, start in enumerate((3, 1, 2))
+    ]
+    (owner,) = agent_calls(trace_of(*steps, agents=()))
+    assert (owner.scope, owner.invocation) == ("trace", None)
+    assert [entry.step.seq for entry in owner.calls] == [1, 2, 0]
+    assert owner.completed == list(owner.calls)
+
+
+def test_a_tool_call_inside_one_of_the_same_name_is_the_same_call():
+    steps = [tool(0, "a"), tool(1, "a", parent=0), tool(2, "b", parent=0), tool(3, "a")]
+    (tools,) = tool_sequences(trace_of(*steps, agents=()))
+    assert tools.names == ("a", "a", "b", "a")
+    assert [step.seq for step in outermost_calls(tools)] == [0, 2, 3]

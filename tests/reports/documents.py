@@ -10,6 +10,7 @@ import msgspec
 from apps.reports.document import (
     FORMAT_VERSION,
     NOT_ASSESSED,
+    ByChancePart,
     ChancePart,
     CheckPart,
     CountsPart,
@@ -41,6 +42,8 @@ DECAY = CheckPart(
     not_applicable=4,
     with_null=8,
     expected=0.0667,
+    by_chance=ByChancePart(1, 8, 0.0667, 0, 1, 0.0648, "exact (Poisson-binomial)"),
+    basis="statistic",
     reasons=(
         ReasonPart(
             "signal", "falls", 1, "Every output is shorter than the one before."
@@ -69,6 +72,8 @@ DRIFT = CheckPart(
     not_applicable=139,
     with_null=61,
     expected=19.274,
+    by_chance=ByChancePart(22, 61, 19.274, 12, 27, 0.269, "exact (Poisson-binomial)"),
+    basis="statistic",
     reasons=(
         ReasonPart("signal", "collapse", 22, "The entropy fell."),
         ReasonPart("quiet", "open", 39, "The entropy did not fall."),
@@ -326,6 +331,7 @@ def with_collapses(count: int) -> dict[str, Any]:
         not_applicable=200,
         with_null=0,
         expected=None,
+        by_chance=None,
         reasons=(
             ReasonPart(
                 "not_applicable", "usage_missing", 200, "usage missing on 9 of 9 calls"

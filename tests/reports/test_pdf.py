@@ -75,7 +75,9 @@ def test_every_cell_of_twenty_two_collapses_is_found():
     text = text_of(document)
     cells = list(cells_of(outline_of(document).blocks))
     assert [c for c in cells if joined(c) and joined(c) not in text] == []
-    assert "nonullmodel" in text
+    assert "appliedtonothing" in text
+    assert joined("about 19.3 (12 to 27)") in text
+    assert joined("Tool drift: no more than chance gives.") in text
 
 
 def test_a_character_that_no_font_holds_is_written_as_its_number():

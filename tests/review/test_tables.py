@@ -7,9 +7,10 @@ import inspect
 import pytest
 from django.db import connection
 
-from apps.review import operations
+from apps.review import adopting, operations
 from apps.review.queries import QueueFilter, check_precision, queue_signals
 from apps.review.transitions import Act
+from apps.screening.lineup import lineup_of
 from apps.screening.queries import counts_per_check
 from tests.factories import decay_trace, upload_traces
 
@@ -25,7 +26,9 @@ def test_the_queue_of_one_outcome_is_read_from_an_index_in_its_order(project):
         cursor.execute("SET LOCAL enable_sort = off")
         cursor.execute("SELECT indexdef FROM pg_indexes WHERE tablename = %s", [TABLE])
         defined = [row[0] for row in cursor.fetchall()]
-    assert any("(project_id, outcome, state, chance, id)" in text for text in defined)
+    assert any(
+        "(project_id, outcome, state, rank, chance, id)" in text for text in defined
+    )
     assert "signal_by_outcome" in signals.filter(state="open").explain()
 
 
@@ -33,7 +36,7 @@ TABLE = "review_signal"
 
 
 def test_every_act_has_an_operation_that_does_it():
-    source = inspect.getsource(operations)
+    source = inspect.getsource(operations) + inspect.getsource(adopting)
     assert {act for act in Act if f"Act.{act.name}" not in source} == set()
 
 
@@ -47,8 +50,13 @@ def test_the_counts_of_one_check_are_those_of_the_whole_list(project):
     for entry in counts_per_check(project):
         (alone,) = counts_per_check(project, check_slug=entry.slug)
         assert alone == entry
-    everything = check_precision(project=project)
-    alone = check_precision(project=project, check_slug="output-decay")
-    assert alone == {"output-decay": everything["output-decay"]}
-    assert check_precision(project=project, check_slug="no-such-check") == {}
+    lineup = lineup_of(project.pk)
+    everything = check_precision(project=project, lineup=lineup)
+    assert everything == {"output-decay": (1, 0, 0)}
+    alone = check_precision(project=project, lineup=lineup, check_slug="output-decay")
+    assert alone == everything
+    assert (
+        check_precision(project=project, lineup=lineup, check_slug="no-such-check")
+        == {}
+    )
     assert counts_per_check(project, check_slug="no-such-check") == []

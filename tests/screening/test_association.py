@@ -6,8 +6,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.engine.checks import by_slug
 from apps.engine.trace import Outcome, OutcomeKind
 from apps.review.models import Signal
+from apps.screening.lineup import key_of
 from apps.screening.queries import outcome_association
 from tests.factories import decay_trace, make_project, upload_bytes, upload_traces
 
@@ -25,7 +27,7 @@ def level(n: int, outcome: Outcome, **more):
 
 def decay(project, upload):
     return outcome_association(
-        project=project, check_slug="output-decay", upload_id=upload.pk
+        project=project, key=key_of(by_slug("output-decay")), upload_id=upload.pk
     )
 
 
@@ -84,7 +86,7 @@ def test_of_the_airline_traces_1_of_22_that_fired_passed(project, shared_data):
     upload = upload_bytes(project, path.read_bytes(), name=path.name)
     assert Signal.objects.filter(check_slug="tool-drift").exists()
     found = outcome_association(
-        project=project, check_slug="tool-drift", upload_id=upload.pk
+        project=project, key=key_of(by_slug("tool-drift")), upload_id=upload.pk
     )
     assert (found.fired, found.fired_passed) == (22, 1)
     assert (found.not_fired, found.not_fired_passed) == (39, 12)

@@ -14,11 +14,19 @@ from django.utils import timezone
 from apps.accounts.operations import create_token
 from apps.accounts.permissions import Role, Scope
 from apps.reports.operations import freeze
-from apps.review.models import Signal
+from apps.review.models import BlindLook, Signal
 from apps.review.queries import QueueFilter
 from apps.traces.models import Task, Trace
 from apps.traces.trials import place_trace
-from tests.factories import decay_trace, make_member, make_project, upload_traces
+from tests.adopting import make_regression_case, shadowed
+from tests.factories import (
+    NOW,
+    decay_trace,
+    make_contract,
+    make_member,
+    make_project,
+    upload_traces,
+)
 
 PUBLIC = {"healthz", "readyz", "sign-in", "sign-in-link"}
 # Tokens, other roles and strangers at this door: tests/live/test_door.py.
@@ -42,6 +50,8 @@ LEAST_ROLE = {
     "upload-progress": ("get", Role.VIEWER),
     "upload-raw": ("get", Role.VIEWER),
     "upload-read-again": ("post", Role.MAINTAINER),
+    "project-checks": ("get", Role.VIEWER),
+    "project-check": ("get", Role.VIEWER),
     "traces": ("get", Role.VIEWER),
     "trace": ("get", Role.VIEWER),
     "step-body": ("get", Role.VIEWER),
@@ -53,6 +63,22 @@ LEAST_ROLE = {
     "task-rename": ("post", Role.REVIEWER),
     "task-join": ("post", Role.REVIEWER),
     "task-part": ("post", Role.REVIEWER),
+    "shadows": ("get", Role.VIEWER),
+    "shadow": ("get", Role.VIEWER),
+    "shadow-cancel": ("post", Role.MAINTAINER),
+    "shadow-adopt": ("post", Role.MAINTAINER),
+    "check-adopt": ("post", Role.MAINTAINER),
+    "check-pause": ("post", Role.MAINTAINER),
+    "regression": ("get", Role.VIEWER),
+    "case-rename": ("post", Role.REVIEWER),
+    "case-retire": ("post", Role.MAINTAINER),
+    "case-restore": ("post", Role.MAINTAINER),
+    "signal-keep-quiet": ("post", Role.REVIEWER),
+    "contracts": ("get", Role.VIEWER),
+    "contract": ("get", Role.VIEWER),
+    "contract-new": ("get", Role.MAINTAINER),
+    "contract-edit": ("get", Role.MAINTAINER),
+    "contract-state": ("post", Role.MAINTAINER),
     "queue": ("get", Role.VIEWER),
     "queue-next": ("post", Role.REVIEWER),
     "queue-undo": ("post", Role.REVIEWER),
@@ -63,6 +89,18 @@ LEAST_ROLE = {
     "signal-draft": ("post", Role.REVIEWER),
     "signal-decide": ("post", Role.REVIEWER),
     "signal-undo": ("post", Role.REVIEWER),
+    "blind": ("get", Role.VIEWER),
+    "blind-claim": ("post", Role.REVIEWER),
+    "blind-release": ("post", Role.REVIEWER),
+    "blind-heartbeat": ("post", Role.REVIEWER),
+    "blind-draft": ("post", Role.REVIEWER),
+    "blind-decide": ("post", Role.REVIEWER),
+    "blind-undo": ("post", Role.REVIEWER),
+    "blind-reveal": ("post", Role.REVIEWER),
+    "blind-percent": ("post", Role.MAINTAINER),
+    "blind-withdraw": ("post", Role.MAINTAINER),
+    "calibrations": ("get", Role.VIEWER),
+    "calibration": ("get", Role.VIEWER),
     "reports": ("get", Role.VIEWER),
     "report": ("get", Role.VIEWER),
     "report-markdown": ("get", Role.VIEWER),
@@ -79,7 +117,13 @@ LEAST_ROLE = {
 # The resumable uploads, of which each is of one person: see test_resumable.py and
 # test_unfinished.py.
 BY_PIECES = {"upload-parts", "upload-part", "upload-part-remove"}
-ALSO_POST = {"uploads": Role.MAINTAINER, "reports": Role.REVIEWER}
+ALSO_POST = {
+    "uploads": Role.MAINTAINER,
+    "reports": Role.REVIEWER,
+    "contract-new": Role.MAINTAINER,
+    "contract-edit": Role.MAINTAINER,
+    "shadows": Role.MAINTAINER,
+}
 API_OF_TOKEN = {
     "api-uploads",
     "api-upload",
@@ -108,6 +152,13 @@ def names() -> list[str]:
 def rooms(project, owner):
     """One of everything in a project, and the arguments of every URL."""
     upload = upload_traces(project, decay_trace(100, 90, 80, 70, 60))
+    look = BlindLook.objects.create(
+        project=project,
+        trace=Trace.objects.get(),
+        was_flagged=True,
+        place=0.5,
+        created_at=NOW,
+    )
     now = timezone.now()
     token, _ = create_token(
         project=project, name="ci", scopes=[Scope.READ], user=owner, now=now
@@ -124,12 +175,16 @@ def rooms(project, owner):
         "trace_id": trace.pk,
         "task_id": Task.objects.get().pk,
         "signal_id": Signal.objects.get().pk,
+        "look_id": look.pk,
         "report_id": report.pk,
         "token_id": token.pk,
         "user_id": member.pk,
         "seq": 0,
         "secret": "no-such-secret",
         "check_slug": "output-decay",
+        "shadow_id": shadowed(project, last_percent=30).pk,
+        "case_id": make_regression_case(project).pk,
+        "definition_slug": make_contract(project).slug,
     }
 
 

@@ -10,8 +10,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from apps.review.models import Signal
+from apps.review.models import BlindLook, Signal
 from apps.traces.models import Trace, Upload
+from tests.factories import NOW, make_contract
 from tests.web.hostile import HTML
 from tests.web.visiting import addresses, assert_inert, freeze, pages
 
@@ -26,6 +27,20 @@ QUERIES = [
 ]  # fmt: skip
 
 
+def look_at_the_trace(project) -> BlindLook:
+    """A blind look at the one trace of the project."""
+    found, _ = BlindLook.objects.get_or_create(
+        trace=Trace.objects.get(),
+        defaults={
+            "project": project,
+            "was_flagged": True,
+            "place": 0.5,
+            "created_at": NOW,
+        },
+    )
+    return found
+
+
 @pytest.mark.parametrize(
     ("page", "names"),
     [
@@ -37,6 +52,8 @@ QUERIES = [
         ("trace", ["from", "step"]),
         ("signal", ["upload"]),
         ("step-body", ["as"]),
+        ("blind", ["from", "step"]),
+        ("calibration", ["key", "beside"]),
     ],
 )
 def test_any_value_of_a_number_in_an_address_is_answered(web, place, page, names):
@@ -44,6 +61,8 @@ def test_any_value_of_a_number_in_an_address_is_answered(web, place, page, names
         "trace": [Trace.objects.get().pk],
         "step-body": [Trace.objects.get().pk, 0],
         "signal": [Signal.objects.get().pk],
+        "blind": [look_at_the_trace(place).pk],
+        "calibration": ["output-decay"],
     }.get(page, [])
     for name, value in product(names, NUMBERS):
         address = reverse(page, args=[place.slug, *args]) + f"?{name}={value}"
@@ -51,7 +70,8 @@ def test_any_value_of_a_number_in_an_address_is_answered(web, place, page, names
 
 
 @pytest.mark.parametrize(
-    "page", ["uploads", "traces", "tasks", "queue", "reports", "overview"]
+    "page",
+    ["uploads", "traces", "tasks", "queue", "reports", "overview", "project-checks"],
 )
 def test_any_filter_in_an_address_is_answered(web, place, page):
     for query in QUERIES:
@@ -71,6 +91,7 @@ def test_any_id_in_an_address_is_answered(web, place, number):
         f"traces/{trace.pk}/steps/{number}/",
         f"tasks/{number}/",
         f"signals/{number}/",
+        f"blind/{number}/",
         f"reports/{number}/",
         f"reports/{number}/report.pdf",
     ):
@@ -113,6 +134,19 @@ FORMS = {
         "agent": "",
         "upload": "",
     },
+    "blind-decide": {
+        "verdict": "failure",
+        "note": "because",
+        "failure_kind": "tool",
+        "where_agent": "planner",
+        "where_step": "1",
+        "version": "0",
+        "submission": str(uuid4()),
+    },
+    "blind-draft": {"verdict": "failure", "note": "n", "where_step": "1"},
+    "blind-undo": {"version": "0"},
+    "blind-release": {"beacon": ""},
+    "blind-percent": {"percent": "10"},
     "signal-draft": {"verdict": "confirm", "note": "n", "where_step": "1"},
     "signal-undo": {"version": "0"},
     "signal-claim": {"view": "open", "upload": "1", "agent": "a"},
@@ -124,10 +158,38 @@ FORMS = {
     "privacy-change": {"redact_secrets": "on", "raw_bytes": "not_kept"},
     "token-create": {"name": "ci", "scopes": "read"},
     "reports": {"title": "Weekly", "view": "all", "agent": "", "upload": ""},
+    "contract-new": {
+        "label": "Small refunds",
+        "operator": "always",
+        "scope": "trace",
+        "level": "review_signal",
+        "sentence": "As agreed.",
+        "n": "",
+        "select_kind": "tool_call",
+        "select_name": "refund",
+        "then_asks": "arguments",
+        "then_condition": '{"maximum": 3}',
+        "then_status": "ok",
+        "on": "",
+        "act": "preview",
+    },
+    "contract-edit": {
+        "label": "No refund",
+        "operator": "never",
+        "select_name": "refund",
+        "select_asks": "cel",
+        "select_condition": "step.seq > 1",
+        "number": "1",
+        "act": "save",
+    },
+    "contract-state": {"state": "paused"},
     "projects": {"name": "P", "description": "d"},
     "upload-read-again": {"format": ""},
     "uploads": {"format": ""},
 }
+
+
+OF_A_LOOK = ("blind-decide", "blind-draft", "blind-undo", "blind-release")
 
 
 @pytest.mark.parametrize(
@@ -137,9 +199,13 @@ def test_any_value_of_a_form_is_taken_or_refused_in_words(
     web, place, owner, form, field
 ):
     args = {
+        "contract-edit": ["no-refund"],
+        "contract-state": ["no-refund"],
         "member-change": [owner.pk],
         "upload-read-again": [Upload.objects.get().pk],
+        **{name: [look_at_the_trace(place).pk] for name in OF_A_LOOK},
     }.get(form, [Signal.objects.get().pk] if form.startswith("signal") else [])
+    make_contract(place)
     url = reverse(form, args=[] if form == "projects" else [place.slug, *args])
     for value in VALUES:
         answer = web.post(url, {**FORMS[form], field: value})

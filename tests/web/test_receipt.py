@@ -273,7 +273,10 @@ def test_a_reading_again_that_found_nothing_is_told_above_what_stays(web, projec
 
 def test_what_chance_gives_has_one_wording(web, project):
     page = receipt(web, upload_traces(project, decay_trace(9, 8, 7, 6, 5)))
-    assert "1 of 1 applicable gave a signal, chance alone gives less than 0.01" in page
+    assert (
+        "1 signal from 1 applicable sequence; chance alone would give less than 0.01 "
+        "(0 to 0): more than chance gives; not applicable: 0" in page
+    )
     assert expected(0.35) == "about 0.35"
     assert expected(0) == "none"
     assert "about about" not in page

@@ -7,9 +7,11 @@ from html.parser import HTMLParser
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from apps.engine.checks import CHECKS
 from apps.pipeline.reading import read_upload
 from apps.reports.models import Report
 from apps.review.models import Signal
+from apps.screening.models import Definition
 from apps.traces.models import Task, Trace, Upload
 from tests.factories import NOW
 
@@ -32,8 +34,18 @@ def addresses(project) -> list[str]:
     slug = project.slug
     found = [
         reverse(name, args=[slug])
-        for name in ("overview", "uploads", "traces", "tasks", "queue", "reports")
+        for name in (
+            "overview",
+            "uploads",
+            "traces",
+            "tasks",
+            "contracts",
+            "queue",
+            "project-checks",
+            "reports",
+        )
     ]
+    found += [reverse("project-check", args=[slug, one.slug]) for one in CHECKS]
     for upload in Upload.objects.filter(project=project):
         found += [
             reverse(name, args=[slug, upload.pk])
@@ -47,6 +59,11 @@ def addresses(project) -> list[str]:
             found += [body, body + "?as=text"]
     for task in Task.objects.filter(project=project)[:3]:
         found.append(reverse("task", args=[slug, task.pk]))
+    for one in Definition.objects.filter(project=project, number=1)[:3]:
+        found += [
+            reverse(name, args=[slug, one.slug])
+            for name in ("contract", "contract-edit")
+        ]
     for signal in Signal.objects.filter(project=project)[:3]:
         found.append(reverse("signal", args=[slug, signal.pk]))
     for report in Report.objects.filter(project=project)[:1]:

@@ -24,6 +24,7 @@ from apps.engine.check import (
     Parameter,
     Screening,
     Series,
+    check_limits,
     exact_chance,
     hash_of_inputs,
     odds,
@@ -96,14 +97,11 @@ class ToolDrift:
     )
 
     def __post_init__(self) -> None:
-        if not 2 <= self.window <= WIDEST_EXACT:
-            raise ValueError(f"A window must have 2 to {WIDEST_EXACT} calls.")
+        check_limits(self)
         if not 0 < self.collapse_at <= self.hard_at <= math.log(self.window):
             raise ValueError(
                 "The bounds must ascend from above 0 to at most the log of the window."
             )
-        if not 0 < self.max_chance <= 1:
-            raise ValueError("The largest chance must be above 0 and at most 1.")
 
     @property
     def observes(self) -> str:
@@ -117,7 +115,7 @@ class ToolDrift:
     @property
     def null_model(self) -> str:
         """The order of the calls, shuffled freely and with its transitions kept."""
-        values = len({round(value, 9) for value in entropy_lattice(self.window)})
+        values = len(entropy_lattice(self.window))
         return (
             "The same calls in any order, each equally likely, counted exactly; and, "
             "stricter, only the orders with the same first call and the same "

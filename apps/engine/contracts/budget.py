@@ -67,7 +67,9 @@ class Value:
 
     def _container(self, value: Any, depth: int) -> Any:
         if depth > DEEPEST:
-            raise Undecided(f"the recorded value is nested deeper than {DEEPEST} levels")
+            raise Undecided(
+                f"the recorded value is nested deeper than {DEEPEST} levels"
+            )
         self.longest = max(self.longest, len(value))
         if isinstance(value, dict):
             return {

@@ -62,9 +62,8 @@ def wildcards(pattern: str, *, any_case: bool = False) -> Pattern:
 
 
 def _as_expression(name: str) -> str:
-    return (
-        re2.escape(_valid_text(name)).replace(r"\*", ".*").replace(r"\?", ".")
-    )
+    escaped: str = re2.escape(_valid_text(name))
+    return escaped.replace(r"\*", ".*").replace(r"\?", ".")
 
 
 def _valid_text(text: str) -> str:

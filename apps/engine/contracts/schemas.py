@@ -5,7 +5,8 @@ Nothing is fetched, patterns are RE2's, and every keyword that is looked at is c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -13,9 +14,14 @@ from jsonschema import exceptions, validators
 from jsonschema.validators import Draft202012Validator
 from referencing import Registry
 
-from apps.engine.contracts.budget import MOST_PER_STEP, Budget, BudgetSpent, Undecided, Value
+from apps.engine.contracts.budget import (
+    MOST_PER_STEP,
+    Budget,
+    BudgetSpent,
+    Undecided,
+    Value,
+)
 from apps.engine.contracts.patterns import (
-    LARGEST_PROGRAM,
     BadPattern,
     Pattern,
     regular_expression,
@@ -46,7 +52,7 @@ _DRAFTS: Final = frozenset(
     {"https://json-schema.org/draft/2020-12/schema",
      "http://json-schema.org/draft-07/schema#"}
 )  # fmt: skip
-_PER_KEYWORD: Final = 1_000
+_PER_KEYWORD: Final = 2_000
 
 
 class BadSchema(ValueError):
@@ -62,22 +68,23 @@ class SchemaCondition:
         self._schema = schema
         self._bytes = len(msgspec.json.encode(schema))
 
-    def holds(self, recorded: Any, budget: Budget) -> bool:
-        """Whether `recorded` is valid.
+    def holds(self, value: Value, budget: Budget) -> bool:
+        """Whether `value` is valid.
 
-        Raises `Undecided` for a value that cannot be looked at and `BudgetSpent` when
-        the trace has cost too much.
+        Raises `Undecided` where that cannot be said and `BudgetSpent` when the trace
+        has cost too much.
         """
-        value = Value(recorded, decimals=False)
         budget.charge(value.size)
         meter = _Meter(budget, size=value.size, schema_bytes=self._bytes)
-        checker = _metered(meter)(self._schema, registry=Registry())
+        # The library hands its format checker on to every part of a schema; formats
+        # are not checked, so ours carries the meter.
+        checker = _Validator(self._schema, registry=_NOTHING, format_checker=meter)
         try:
             return next(iter(checker.iter_errors(value.plain)), None) is None
         except RecursionError:
             raise Undecided("the schema refers to itself without an end") from None
-        except (ArithmeticError, exceptions.ValidationError) as error:
-            raise Undecided(f"the schema fails on this value ({error})") from None
+        except ArithmeticError:
+            raise Undecided("the schema cannot count with a recorded number") from None
 
 
 class _Meter:
@@ -100,31 +107,19 @@ class _Meter:
 _Keyword = Callable[[Any, Any, Any, Any], Iterator[Any] | None]
 
 
-def _metered(meter: _Meter) -> Any:
-    """The validator of 2020-12, of which every keyword pays before it looks."""
-    known = {
-        name: rule
-        for name, rule in Draft202012Validator.VALIDATORS.items()
-        if name in _MAPS | _LISTS | _ONES | _PLAIN
-    }
-    charged = {name: _paying(rule, meter) for name, rule in (known | _OWN).items()}
-    kind: Any = validators.create(
-        meta_schema=True,
-        validators=charged,
-        type_checker=Draft202012Validator.TYPE_CHECKER,
-        format_checker=Draft202012Validator.FORMAT_CHECKER,
-        id_of=lambda _: "",
-    )
-    return kind
+def _paying(name: str, rule: _Keyword) -> _Keyword:
+    """`rule`, charged before it looks and for each message that it writes."""
 
-
-def _paying(rule: _Keyword, meter: _Meter) -> _Keyword:
     def paid(checker: Any, keyword: Any, value: Any, schema: Any) -> Iterator[Any]:
+        meter: _Meter = checker.format_checker
         meter.charge(_PER_KEYWORD + _width(keyword) * 50 + _width(value))
-        if rule in _COMPARING:
+        if name in _COMPARING:
             meter.charge(meter.schema_bytes)
-        if rule in _SEARCHING:
-            meter.charge(_search_cost(keyword, value))
+        if name in _COPYING:
+            meter.charge(meter.size)
+        patterns = _patterns_in(name, keyword, schema)
+        if patterns:
+            meter.charge(_search_cost(patterns, value))
         for error in rule(checker, keyword, value, schema) or ():
             # The library writes the whole value into each of its messages.
             meter.charge(meter.size)
@@ -195,55 +190,123 @@ _OWN: Final[dict[str, _Keyword]] = {
     "additionalProperties": _additional,
     "uniqueItems": _unique,
 }
-_COMPARING: Final = frozenset(
-    Draft202012Validator.VALIDATORS[name] for name in ("enum", "const")
+_COMPARING: Final = frozenset({"enum", "const"})
+_COPYING: Final = frozenset({"uniqueItems"})
+_Validator: Final[Any] = validators.extend(
+    Draft202012Validator,
+    {
+        name: _paying(name, _OWN.get(name, rule))
+        for name, rule in Draft202012Validator.VALIDATORS.items()
+        if name in _MAPS | _LISTS | _ONES | _PLAIN
+    },
 )
-_SEARCHING: Final = frozenset({_pattern, _pattern_properties, _additional})
-_patterns: dict[str, Pattern] = {}
+_NOTHING: Final[Any] = Registry()
 _MOST_KEPT: Final = 1_000
+_compiled_patterns: dict[str, Pattern] = {}
 
 
 def _compiled(pattern: str) -> Pattern:
-    """A pattern of a schema that was looked through; few enough are kept."""
-    found = _patterns.get(pattern)
+    """A pattern of a schema that was looked through; the last ones are kept."""
+    found = _compiled_patterns.get(pattern)
     if found is None:
-        if len(_patterns) >= _MOST_KEPT:
-            _patterns.clear()
-        found = _patterns[pattern] = regular_expression(pattern)
+        if len(_compiled_patterns) >= _MOST_KEPT:
+            _compiled_patterns.clear()
+        found = _compiled_patterns[pattern] = regular_expression(pattern)
     return found
 
 
-def _search_cost(keyword: Any, value: Any) -> int:
-    """What searching costs at most: every character with every state of the pattern."""
-    if isinstance(keyword, str):
-        length = len(value) if isinstance(value, str) else 0
-        return length * _compiled(keyword).programsize
-    if not isinstance(value, dict):
-        return 0
-    patterns = keyword if isinstance(keyword, dict) else {}
-    states = sum(_states(each) for each in patterns)
-    return sum(map(len, value)) * states
+def _patterns_in(name: str, keyword: Any, schema: Any) -> tuple[str, ...]:
+    """The patterns that a keyword searches with."""
+    if name == "pattern":
+        return (keyword,)
+    if name in {"patternProperties", "additionalProperties"}:
+        return tuple(schema.get("patternProperties", ()))
+    return ()
 
 
-def _states(pattern: str) -> int:
-    try:
-        return _compiled(pattern).programsize
-    except BadPattern:
-        # Names of `additionalProperties` as a schema are keywords, not patterns.
-        return LARGEST_PROGRAM
+def _search_cost(patterns: tuple[str, ...], value: Any) -> int:
+    """What searching costs at most: every character with every state of a pattern."""
+    length = len(value) if isinstance(value, str) else 0
+    if isinstance(value, dict):
+        length = sum(map(len, value))
+    return length * sum(_compiled(pattern).programsize for pattern in patterns)
 
 
 def _look_through(schema: Any) -> None:
     """Raise `BadSchema` for a schema that is too large, wrong, or refers elsewhere."""
     if not isinstance(schema, dict | bool):
         raise BadSchema("A schema is a JSON object.")
-    if len(msgspec.json.encode(schema)) > LARGEST_SCHEMA:
+    try:
+        encoded = msgspec.json.encode(schema)
+    except (RecursionError, ValueError, OverflowError):
+        raise BadSchema(
+            "The schema is nested too deep or has a number too large."
+        ) from None
+    if len(encoded) > LARGEST_SCHEMA:
         raise BadSchema(f"A schema may have at most {LARGEST_SCHEMA:,} bytes.")
-    _look_at(schema, 0, "")
-    _look_at_references(schema)
-    worst = exceptions.best_match(
-        Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(schema)
-    )
+    if b"\\u0000" in encoded:
+        # The database does not take it in a text.
+        raise BadSchema("A schema cannot hold the character NUL.")
+    _bound(schema, 0)
+    worst = exceptions.best_match(_META.iter_errors(schema))
     if worst is not None:
         place = ".".join(str(part) for part in worst.absolute_path) or "the schema"
-        raise BadSchema(f"{place}: {worst.message[:200]}.")
+        raise BadSchema(f"In “{place}”: {worst.message[:200]}.")
+    _look_at(schema)
+
+
+_META: Final[Any] = Draft202012Validator(Draft202012Validator.META_SCHEMA)
+
+
+def _bound(value: Any, depth: int) -> None:
+    if depth > DEEPEST_SCHEMA:
+        raise BadSchema(f"A schema may be nested {DEEPEST_SCHEMA} levels deep.")
+    if isinstance(value, dict | list):
+        for held in value.values() if isinstance(value, dict) else value:
+            _bound(held, depth + 1)
+
+
+def _look_at(schema: Any) -> None:
+    """Look at the keywords of a schema and of the schemas inside it."""
+    if not isinstance(schema, dict):
+        return
+    for keyword, value in schema.items():
+        _look_at_keyword(keyword, value)
+        for inside in _schemas_in(keyword, value):
+            _look_at(inside)
+
+
+def _schemas_in(keyword: str, value: Any) -> list[Any]:
+    if keyword in _MAPS:
+        return list(value.values())
+    if keyword in _LISTS:
+        return list(value)
+    return [value] if keyword in _ONES else []
+
+
+def _look_at_keyword(keyword: str, value: Any) -> None:
+    if keyword == "$schema":
+        if value not in _DRAFTS:
+            raise BadSchema("Schemas are read as JSON Schema 2020-12 only.")
+    elif keyword == "$ref":
+        if not _REFERENCE.fullmatch(value):
+            raise BadSchema(
+                f"“{value}” is not followed: “$ref” may name “#” or “#/$defs/…” only."
+            )
+    elif keyword == "pattern":
+        _look_at_patterns((value,))
+    elif keyword == "patternProperties":
+        _look_at_patterns(value)
+    elif keyword not in _MAPS | _LISTS | _ONES | _PLAIN | _SAID:
+        raise BadSchema(f"The keyword “{keyword[:60]}” is not supported here.")
+
+
+_REFERENCE: Final = re.compile(r"#|#/(\$defs|definitions)/[A-Za-z0-9_.-]{1,100}")
+
+
+def _look_at_patterns(patterns: Iterable[str]) -> None:
+    for pattern in patterns:
+        try:
+            _compiled(pattern)
+        except BadPattern as error:
+            raise BadSchema(str(error)) from None

@@ -71,14 +71,18 @@ def fisher_exact(a: int, b: int, c: int, d: int) -> float:
     if min(a, b, c, d) < 0:
         raise ValueError("Each count of a table must be at least 0.")
     lowest = max(0, a - d)
-    weights = list(_weights(row=a + b, column=a + c, total=a + b + c + d))
+    weights = list(hypergeometric_weights(row=a + b, column=a + c, total=a + b + c + d))
     bound = weights[a - lowest] * (1 + _TOLERANCE)
     extreme = fsum([weight for weight in weights if weight <= bound])
     return min(1.0, extreme / fsum(weights))
 
 
-def _weights(*, row: int, column: int, total: int) -> Iterator[float]:
-    """How likely each first cell is beside the likeliest, from the smallest cell up."""
+def hypergeometric_weights(*, row: int, column: int, total: int) -> Iterator[float]:
+    """How likely each first cell of a table is beside the likeliest, smallest first.
+
+    The first cell is `row` draws from `total` things of which `column` count; it goes
+    from max(0, row + column - total) to min(row, column).
+    """
     low, high = max(0, row + column - total), min(row, column)
     mode = min(high, max(low, (row + 1) * (column + 1) // (total + 2)))
     rest = total - row - column

@@ -108,11 +108,13 @@ def count_null(chances: Iterable[tuple[float, int]]) -> CountNull:
 
 def _moments(groups: dict[float, int]) -> CountNull:
     variance = math.fsum(n * p * (1 - p) for p, n in groups.items())
+    # Beside a chance of 10**-300 the variance vanishes in the power of 1.5.
+    scale = variance**1.5
     third = math.fsum(n * p * (1 - p) * (1 - 2 * p) for p, n in groups.items())
     return CountNull(
         expected=math.fsum(n * p for p, n in groups.items()),
         variance=variance,
-        skewness=third / variance**1.5 if variance else 0.0,
+        skewness=third / scale if scale else 0.0,
         low=0,
         high=0,
         tests=sum(groups.values()),

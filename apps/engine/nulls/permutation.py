@@ -9,9 +9,10 @@ clusters are moved, because what lies in one of them is not independent.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from enum import StrEnum
-from itertools import compress, islice, product
+from itertools import accumulate, compress, islice, pairwise, product
 from random import Random
 from typing import Any, Final, TypeAlias
 
@@ -22,15 +23,16 @@ from apps.engine.nulls.subsets import every_split, random_split
 EXACT_SPLITS: Final = 5_000
 """Up to this many splits all of them are listed; beyond, some are drawn."""
 
-TOLERANCE: Final = 1e-9
-"""Two statistics that differ by less than this part of the larger are the same."""
+TOLERANCE: Final = 1e-12
+"""Two statistics closer than this part of the largest value are the same."""
 
+_LISTED_SPLITS: Final = 500
 _SLOT: Final = 40
 _LOW: Final = (1 << _SLOT) - 1
 
 
 class Statistic(StrEnum):
-    """What is compared, in words for a person."""
+    """What is compared between two samples, in words for a person."""
 
     MEAN = "difference of means"
     MEDIAN = "difference of medians"
@@ -71,9 +73,6 @@ class PermutationTest(msgspec.Struct, frozen=True):
 _Unit: TypeAlias = list[Any]
 """The values that move together."""
 
-_Splits: TypeAlias = Sequence[bytes]
-"""For each block which of its units are in the first sample."""
-
 
 class _Block(msgspec.Struct, frozen=True):
     """The units of one block, those of the first sample in front."""
@@ -82,8 +81,16 @@ class _Block(msgspec.Struct, frozen=True):
     taken: int
 
     @property
-    def recorded(self) -> bytes:
-        return b"\x01" * self.taken + b"\x00" * (len(self.units) - self.taken)
+    def size(self) -> int:
+        return len(self.units)
+
+    @property
+    def values(self) -> int:
+        return sum(map(len, self.units))
+
+
+_Measure: TypeAlias = Callable[[bytes], float]
+"""The statistic of a split: for the units of all blocks, 1 for the first sample."""
 
 
 def permutation_test(
@@ -107,11 +114,12 @@ def permutation_test(
     if statistic is Statistic.RATE and not {*first.values, *second.values} <= {0, 1}:
         raise ValueError("A rate is counted over values of 0 and 1.")
     measure = _MEASURES[statistic](blocks)
-    observed = measure([block.recorded for block in blocks])
-    bound = abs(observed) * (1 - TOLERANCE)
-    ways = math.prod(math.comb(len(block.units), block.taken) for block in blocks)
+    observed = measure(_recorded(blocks))
+    tolerance = TOLERANCE * _scale(first, second, statistic)
+    bound = abs(observed) - tolerance
+    ways = math.prod(math.comb(block.size, block.taken) for block in blocks)
     if ways <= EXACT_SPLITS:
-        return _listed(observed, bound, [abs(measure(s)) for s in _all(blocks)])
+        return _listed(observed, [abs(measure(s)) for s in _all(blocks)], tolerance)
     source = Random(seed)  # noqa: S311 - a simulation, not a secret
     drawn = map(measure, islice(_drawn(blocks, source), draws))
     p = (sum(abs(value) >= bound for value in drawn) + 1) / (draws + 1)
@@ -125,8 +133,15 @@ def permutation_test(
     )
 
 
-def _listed(observed: float, bound: float, values: list[float]) -> PermutationTest:
-    most = max(values) * (1 - TOLERANCE)
+def _scale(first: Sample, second: Sample, statistic: Statistic) -> float:
+    """What rounding errors of the statistic are to be measured by."""
+    if statistic is Statistic.VARIATION:
+        return 1.0
+    return float(max(map(abs, (*first.values, *second.values))))
+
+
+def _listed(observed: float, values: list[float], tolerance: float) -> PermutationTest:
+    bound, most = abs(observed) - tolerance, max(values) - tolerance
     return PermutationTest(
         observed=observed,
         p=sum(value >= bound for value in values) / len(values),
@@ -137,28 +152,48 @@ def _listed(observed: float, bound: float, values: list[float]) -> PermutationTe
     )
 
 
-def _all(blocks: list[_Block]) -> Iterator[_Splits]:
-    return product(*(every_split(len(block.units), block.taken) for block in blocks))
+def _recorded(blocks: list[_Block]) -> bytes:
+    return b"".join(
+        b"\x01" * block.taken + b"\x00" * (block.size - block.taken) for block in blocks
+    )
 
 
-def _drawn(blocks: list[_Block], source: Random) -> Iterator[_Splits]:
-    sizes = [(len(block.units), block.taken) for block in blocks]
+def _all(blocks: list[_Block]) -> Iterator[bytes]:
+    every = (every_split(block.size, block.taken) for block in blocks)
+    return map(b"".join, product(*every))
+
+
+def _drawn(blocks: list[_Block], source: Random) -> Iterator[bytes]:
+    """Random splits without end; blocks alike lie side by side and draw together."""
+    alike = Counter((block.size, block.taken) for block in blocks)
+    listed = {
+        (size, taken): list(every_split(size, taken))
+        for size, taken in alike
+        if math.comb(size, taken) <= _LISTED_SPLITS
+    }
     while True:
-        yield [random_split(size, taken, source) for size, taken in sizes]
+        parts: list[bytes] = []
+        for shape, number in alike.items():
+            if shape in listed:
+                parts.extend(source.choices(listed[shape], k=number))
+            else:
+                parts.extend([random_split(*shape, source) for _ in range(number)])
+        yield b"".join(parts)
 
 
 def _blocks(first: Sample, second: Sample) -> list[_Block]:
-    """The blocks of both samples, in the order in which they first occur."""
+    """The blocks of both samples, those of the same size and split side by side."""
     if not first.values or not second.values:
         raise ValueError("Both samples need at least one value.")
     one, other = _by_block(first), _by_block(second)
-    return [
+    blocks = [
         _Block(
             units=[*one.get(block, {}).values(), *other.get(block, {}).values()],
             taken=len(one.get(block, {})),
         )
         for block in dict.fromkeys((*one, *other))
     ]
+    return sorted(blocks, key=lambda block: (block.size, block.taken))
 
 
 def _by_block(sample: Sample) -> dict[Hashable, dict[Hashable, _Unit]]:
@@ -173,56 +208,64 @@ def _by_block(sample: Sample) -> dict[Hashable, dict[Hashable, _Unit]]:
     return found
 
 
-_Measure: TypeAlias = Callable[[_Splits], float]
-
-
 def _means(blocks: list[_Block]) -> _Measure:
-    """The weighted difference of means within blocks."""
-    parts = [
-        (
-            [math.fsum(unit) for unit in block.units],
-            [len(unit) for unit in block.units],
-        )
-        for block in _two_sided(blocks)
-    ]
-    totals = [(sum(sums), sum(sizes)) for sums, sizes in parts]
+    """The weighted difference of means within blocks.
 
-    def measure(splits: _Splits) -> float:
-        found, weights = 0.0, 0.0
-        for (sums, sizes), (total, size), split in zip(
-            parts, totals, splits, strict=True
-        ):
-            taken = sum(compress(sizes, split))
-            left = size - taken
-            # n1 n2 / (n1 + n2) times the difference of the two means of the block.
-            found += (sum(compress(sums, split)) * size - total * taken) / size
-            weights += taken * left / size
-        return found / weights
+    n1 n2 / (n1 + n2) times the difference of the means of a block is the sum over the
+    first sample of what each value is above the mean of its block.
+    """
+    above: list[float] = []
+    for block in blocks:
+        mean = math.fsum(v for unit in block.units for v in unit) / block.values
+        above.extend(math.fsum([v - mean for v in unit]) for unit in block.units)
+    weight = _weights(blocks)
+    return lambda split: sum(compress(above, split)) / (weight(split) or 1)
 
-    return _over_two_sided(blocks, measure)
+
+def _weights(blocks: list[_Block]) -> _Measure:
+    """The sum over the blocks of n1 n2 / (n1 + n2), in values."""
+    slices, sizes = _slices(blocks), [len(u) for b in blocks for u in b.units]
+
+    def weight(split: bytes) -> float:
+        total = 0.0
+        for part in slices:
+            size = sum(sizes[part])
+            taken = sum(compress(sizes[part], split[part]))
+            total += taken * (size - taken) / size
+        return total
+
+    if all(size == 1 for size in sizes):
+        constant = weight(_recorded(blocks))
+        return lambda _: constant
+    return weight
+
+
+def _slices(blocks: list[_Block]) -> list[slice]:
+    ends = list(accumulate((block.size for block in blocks), initial=0))
+    return [slice(low, high) for low, high in pairwise(ends)]
 
 
 def _medians(blocks: list[_Block]) -> _Measure:
     """The weighted difference of medians within blocks."""
-    parts = []
-    for block in _two_sided(blocks):
-        pairs = [(value, i) for i, unit in enumerate(block.units) for value in unit]
-        pairs.sort()
-        parts.append(([value for value, _ in pairs], [unit for _, unit in pairs]))
+    parts: list[tuple[slice, list[float], list[int]]] = []
+    for block, part in zip(blocks, _slices(blocks), strict=True):
+        if 0 < block.taken < block.size:
+            pairs = sorted((v, i) for i, unit in enumerate(block.units) for v in unit)
+            parts.append((part, [v for v, _ in pairs], [i for _, i in pairs]))
 
-    def measure(splits: _Splits) -> float:
+    def measure(split: bytes) -> float:
         found, weights = 0.0, 0.0
-        for (values, units), split in zip(parts, splits, strict=True):
+        for part, values, units in parts:
             # The values are in order, so what is picked of them is in order too.
-            selected = bytes([split[unit] for unit in units])
+            selected = bytes(map(split[part].__getitem__, units))
             one = list(compress(values, selected))
             other = list(compress(values, selected.translate(_FLIPPED)))
             weight = len(one) * len(other) / len(values)
             found += weight * (_middle(one) - _middle(other))
             weights += weight
-        return found / weights
+        return found / (weights or 1)
 
-    return _over_two_sided(blocks, measure)
+    return measure
 
 
 _FLIPPED: Final = bytes.maketrans(b"\x00\x01", b"\x01\x00")
@@ -235,46 +278,26 @@ def _middle(ordered: list[float]) -> float:
 
 def _variation(blocks: list[_Block]) -> _Measure:
     """Half the sum of the differences between the shares of each name."""
-    names = sorted({n for block in blocks for unit in block.units for n in unit})
-    place = {name: _SLOT * number for number, name in enumerate(names)}
+    units = [unit for block in blocks for unit in block.units]
+    names = sorted({name for unit in units for name in unit})
+    places = {name: 1 << _SLOT * number for number, name in enumerate(names)}
     # One integer holds the counts of all names, so that one sum adds them all.
-    packed = [
-        [sum(1 << place[name] for name in unit) for unit in block.units]
-        for block in blocks
-    ]
-    total = _unpacked(sum(map(sum, packed)), len(names))
+    packed = [sum(map(places.__getitem__, unit)) for unit in units]
+    total = _unpacked(sum(packed), len(names))
     size = sum(total)
 
-    def measure(splits: _Splits) -> float:
-        pairs = zip(packed, splits, strict=True)
-        taken = _unpacked(
-            sum(sum(compress(counts, split)) for counts, split in pairs), len(names)
-        )
+    def measure(split: bytes) -> float:
+        taken = _unpacked(sum(compress(packed, split)), len(names))
         one = sum(taken)
         other = size - one
-        return 0.5 * math.fsum(
-            abs(k / one - (n - k) / other) for k, n in zip(taken, total, strict=True)
-        )
+        pairs = zip(taken, total, strict=True)
+        return 0.5 * math.fsum([abs(k / one - (n - k) / other) for k, n in pairs])
 
     return measure
 
 
 def _unpacked(packed: int, names: int) -> list[int]:
     return [packed >> (_SLOT * number) & _LOW for number in range(names)]
-
-
-def _two_sided(blocks: list[_Block]) -> list[_Block]:
-    return [block for block in blocks if 0 < block.taken < len(block.units)]
-
-
-def _over_two_sided(blocks: list[_Block], measure: _Measure) -> _Measure:
-    """`measure` of the splits of those blocks that have both sides; 0 without any."""
-    places = [0 < block.taken < len(block.units) for block in blocks]
-    if all(places):
-        return measure
-    if not any(places):
-        return lambda _: 0.0
-    return lambda splits: measure(list(compress(splits, places)))
 
 
 _MEASURES: Final[dict[Statistic, Callable[[list[_Block]], _Measure]]] = {

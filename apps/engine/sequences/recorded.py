@@ -177,6 +177,8 @@ def _larger(one: Usage, other: Usage) -> Usage:
 def _remove_attempts(calls: list[RecordedCall], *, timed: bool) -> None:
     """Mark attempts that a later call retried, and failures that none did."""
     kept = [entry for entry in calls if entry.removed is None]
+    if not kept:
+        return
     retried = {entry.call.retry_of for entry in kept}
     for entry, following in zip(kept, [*kept[1:], None], strict=True):
         if entry.step.seq in retried:

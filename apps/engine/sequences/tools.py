@@ -63,6 +63,23 @@ def tool_sequences(trace: Trace) -> tuple[ToolSequence, ...]:
     return tuple(result)
 
 
+def outermost_calls(tools: ToolSequence) -> tuple[Step, ...]:
+    """The calls without those that lie directly in a call of the same tool.
+
+    Where two instruments record one call, its span stands inside another of its name.
+    """
+    names = dict(zip(tools.steps, tools.names, strict=True))
+    inner = [
+        at
+        for at, (step, name) in enumerate(zip(tools.calls, tools.names, strict=True))
+        if step.parent is not None and names.get(step.parent) == name
+    ]
+    if not inner:
+        return tools.calls
+    left_out = set(inner)
+    return tuple([s for at, s in enumerate(tools.calls) if at not in left_out])
+
+
 def _tool_owner(step: Step) -> Scope:
     # A tool call's parent is often the model call that asked for it, so the parent
     # would cut a trace without agents into pieces of one turn each.

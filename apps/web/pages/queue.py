@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -9,9 +10,15 @@ from urllib.parse import urlencode
 import msgspec
 
 from apps.accounts.permissions import Permission
-from apps.engine.checks import CHECKS
 from apps.engine.trace import OutcomeKind
 from apps.figures import Sparkline, sparkline_of
+from apps.reports.chance_words import (
+    INTERVAL_MEANS,
+    Q_MEANS,
+    beside_chance,
+    q_in_words,
+)
+from apps.review.findings import RULE, Standing, standings_of
 from apps.review.models import Signal
 from apps.review.queries import (
     ORDERS,
@@ -23,10 +30,12 @@ from apps.review.queries import (
     queue_signals,
     with_rows,
 )
+from apps.screening.chance_counts import chance_count
+from apps.screening.lineup import LineUp
 from apps.screening.queries import CheckCounts, counts_per_check
 from apps.web.access import Place
 from apps.web.numbers import whole
-from apps.web.words import chance_in_words, expected_in_words, number_in_words
+from apps.web.words import chance_in_words, number_in_words
 
 VIEWS = (
     ("open", "To review"),
@@ -34,8 +43,10 @@ VIEWS = (
     ("decided", "Decided"),
     ("all", "All"),
 )
+_SLUG = re.compile(r"[a-z0-9][a-z0-9-]*")
+_LONGEST_SLUG = 40
 SORT_LABELS = {
-    "rarest": "Rarest by chance first",
+    "rarest": "Rarest by chance first, corrected for the number looked at",
     "largest": "Largest effect first",
     "newest": "Newest first",
     "oldest": "Oldest first",
@@ -51,13 +62,18 @@ def filter_from(query: Mapping[str, str]) -> QueueFilter:
 
     return QueueFilter(
         view=one_of("view", {key for key, _ in VIEWS}, "open"),
-        check=one_of("check", {check.slug for check in CHECKS}, ""),
+        check=_slug_in(query.get("check", "")),
         agent=query.get("agent", "").replace("\x00", "")[:300],
         outcome=one_of("outcome", {kind.value for kind in OutcomeKind}, ""),
         usage=one_of("usage", {"missing", "complete"}, ""),
         upload=whole(query.get("upload", "")),
         sort=one_of("sort", ORDERS, "rarest"),
     )
+
+
+def _slug_in(text: str) -> str:
+    """A slug as it may stand in an address; a check of any project may be meant."""
+    return text if len(text) <= _LONGEST_SLUG and _SLUG.fullmatch(text) else ""
 
 
 def fields_of(where: QueueFilter) -> dict[str, str]:
@@ -83,16 +99,26 @@ def _report_query(where: QueueFilter) -> str:
 
 
 class QueueRow(msgspec.Struct, frozen=True):
-    """One signal in the queue."""
+    """One signal in the queue. `q` is in words, `standing` says if it is a finding."""
 
     signal: Signal
     url_query: str
     check_label: str
     chance: str
+    q: str
+    standing: Standing
     evidence: dict[str, Any]
     sparkline: Sparkline | None
     usage_known: int | None
     usage_total: int | None
+
+
+class ChanceLine(msgspec.Struct, frozen=True):
+    """What one check gave beside what chance alone gives, as a sentence."""
+
+    slug: str
+    label: str
+    sentence: str
 
 
 class QueuePage(msgspec.Struct, frozen=True):
@@ -108,7 +134,8 @@ class QueuePage(msgspec.Struct, frozen=True):
     counts: QueueCounts
     screened: int
     observed: int
-    by_chance: list[str]
+    by_chance: list[ChanceLine]
+    more_by_chance: list[ChanceLine]
     shown: str
     first_query: str
     report_query: str
@@ -116,19 +143,26 @@ class QueuePage(msgspec.Struct, frozen=True):
     checks: list[tuple[str, str]]
     outcomes: list[str]
     sorts: dict[str, str]
+    q_means: str = Q_MEANS
+    interval_means: str = INTERVAL_MEANS
+    finding_rule: str = RULE
 
 
-def queue_row(signal: Signal, query: str) -> QueueRow:
+def queue_row(
+    signal: Signal, query: str, labels: Mapping[str, str], standing: Standing
+) -> QueueRow:
     """One row; the signal comes with its screening and trace."""
     evidence: dict[str, Any] = signal.screening.evidence
     known, missing = evidence.get("usage_known"), evidence.get("usage_missing")
     series = evidence.get("series")
-    labels = {check.slug: check.label for check in CHECKS}
+    chance = evidence.get("chance")
     return QueueRow(
         signal=signal,
         url_query=query,
         check_label=labels.get(signal.check_slug, signal.check_slug),
-        chance=chance_in_words(evidence.get("chance")),
+        chance=chance_in_words(chance) if chance else "",
+        q=q_in_words(signal.q) if signal.q is not None else "",
+        standing=standing,
         evidence=evidence,
         sparkline=sparkline_of(series) if series else None,
         usage_known=known,
@@ -161,18 +195,32 @@ def _times(count: int, one: str, many: str) -> str:
     return f"{number_in_words(count)} {one if count == 1 else many}"
 
 
-def by_chance(checked: list[CheckCounts]) -> list[str]:
-    """For each check with a null model: the signals beside what chance alone gives."""
-    labels = {check.slug: check.label for check in CHECKS}
-    return [
-        f"{labels.get(entry.slug, entry.slug)}: a signal on "
-        f"{number_in_words(entry.signals)} of "
-        f"{number_in_words(entry.applicable)} applicable sequences, chance alone "
-        f"would give {expected_in_words(entry.expected)}; "
-        f"{number_in_words(entry.queued)} queued for a look"
-        for entry in checked
-        if entry.expected is not None
-    ]
+def chance_lines(
+    checked: list[CheckCounts], lineup: LineUp, *, check: str = ""
+) -> tuple[list[ChanceLine], list[ChanceLine]]:
+    """For each check that applied: its signals beside what chance alone gives.
+
+    First those of the chosen check, or of the checks that queued something; then those
+    of the others.
+    """
+    first, others = [], []
+    for entry in checked:
+        if not entry.applicable:
+            continue
+        said = beside_chance(entry.signals, entry.applicable, chance_count(entry))
+        queued = f"; {number_in_words(entry.queued)} queued" if entry.queued else ""
+        line = ChanceLine(entry.slug, lineup.labels[entry.slug], said + queued)
+        is_first = entry.slug == check if check else entry.queued > 0
+        (first if is_first else others).append(line)
+    return first, others
+
+
+def _check_choices(lineup: LineUp, chosen: str) -> list[tuple[str, str]]:
+    """The checks to filter by, with one that is of no line-up any more if it is asked."""
+    choices = list(lineup.labels.items())
+    if chosen and chosen not in lineup.labels:
+        choices.append((chosen, chosen))
+    return choices
 
 
 def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
@@ -188,13 +236,18 @@ def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
     text = query_of(where)
     numbers = counts(project=place.project, user=place.user)
     checked = counts_per_check(place.project, lineup=place.lineup)
+    standings = standings_of(shown)
+    first_lines, other_lines = chance_lines(checked, place.lineup, check=where.check)
     return QueuePage(
         place=place,
         where=where,
         query=text,
         fields=fields_of(where),
         views=_views(where, numbers),
-        rows=[queue_row(signal, text) for signal in shown],
+        rows=[
+            queue_row(signal, text, place.lineup.labels, standings[signal.pk])
+            for signal in shown
+        ],
         next_query=(
             f"{text or '?'}{'&' if text else ''}after={shown[-1].pk}"
             if len(found) > PAGE_SIZE
@@ -203,12 +256,13 @@ def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
         counts=numbers,
         screened=sum(entry.screened for entry in checked),
         observed=sum(entry.signals for entry in checked),
-        by_chance=by_chance(checked),
+        by_chance=first_lines,
+        more_by_chance=other_lines,
         shown=_times(len(shown), "signal", "signals") + " shown",
         first_query=(text or "?") if edge is not None else "",
         report_query=_report_query(where),
         refusal=place.refusal(Permission.REVIEW),
-        checks=[(check.slug, check.label) for check in CHECKS],
+        checks=_check_choices(place.lineup, where.check),
         outcomes=[kind.value for kind in OutcomeKind],
         sorts=SORT_LABELS,
     )

@@ -12,9 +12,12 @@ from django.urls import reverse
 
 from apps.accounts.permissions import Permission
 from apps.engine.check import Check
-from apps.engine.checks import by_slug
+from apps.engine.checks import versions_of
+from apps.engine.nulls import Association
 from apps.figures import sequence_figure
-from apps.reports.second_looks import Line, outcome_line, second_looks
+from apps.reports.chance_words import Q_MEANS, beside_chance, q_in_words
+from apps.reports.second_looks import outcome_line, second_looks
+from apps.review.findings import RULE, Standing, standing_of
 from apps.review.models import HistoryEntry, Signal
 from apps.review.queries import (
     QueueFilter,
@@ -30,14 +33,17 @@ from apps.review.transitions import (
     SignalState,
     Verdict,
 )
+from apps.screening.chance_counts import chance_count
+from apps.screening.lineup import with_stored_parameters
 from apps.screening.queries import counts_per_check, outcome_association
 from apps.traces.queries import bodies_between, invocations_of, steps_of
 from apps.web.access import Place
 from apps.web.forms import DecisionForm
 from apps.web.pages.queue import fields_of, query_of
+from apps.web.pages.regression import KeepQuiet, keep_quiet_part
 from apps.web.pages.steps import StepLine, step_lines
 from apps.web.pages.trace import window_in_words
-from apps.web.words import expected_in_words, number_in_words
+from apps.web.words import number_in_words
 
 MEANINGS = {
     Verdict.CONFIRM: "a real failure happened",
@@ -101,16 +107,26 @@ class SignalPage(msgspec.Struct, frozen=True):
     length_words: str
     has_labels: bool
     by_chance: str
+    q: str
+    standing: Standing
+    keep_quiet: KeepQuiet | None
     second_looks: list[tuple[str, str]]
     parameters: str
     decision_note: str
+    q_means: str = Q_MEANS
+    finding_rule: str = RULE
 
 
-def _check_of(signal: Signal) -> Check | None:
-    try:
-        return by_slug(signal.check_slug)
-    except KeyError:
+def _check_of(place: Place, signal: Signal) -> Check | None:
+    """The check as it was when it gave the signal; None if it is not here any more."""
+    slug, version = signal.check_slug, signal.check_version
+    entry = place.lineup.by_slug.get(slug)
+    known = [*([entry.check] if entry else []), *versions_of(slug)]
+    found = next((check for check in known if check.version == version), None)
+    if found is None:
         return None
+    parameters = signal.screening.evidence.get("parameters") or {}
+    return with_stored_parameters(found, parameters)
 
 
 def bounded(series: dict[str, Any] | None) -> tuple[dict[str, Any] | None, str]:
@@ -173,22 +189,18 @@ def _by_chance(place: Place, signal: Signal) -> str:
     for entry in counts_per_check(
         place.project, lineup=place.lineup, check_slug=signal.check_slug
     ):
-        if entry.expected is not None:
-            return (
-                f"In this project the check gave a signal on {number_in_words(entry.signals)} "
-                f"of {number_in_words(entry.applicable)} applicable sequences; chance "
-                f"alone would give {expected_in_words(entry.expected)}."
-            )
+        said = beside_chance(entry.signals, entry.applicable, chance_count(entry))
+        return f"In this project: {said}."
     return ""
 
 
-def _outcome_line(place: Place, signal: Signal) -> Line:
-    return outcome_line(
-        outcome_association(
-            project=place.project,
-            check_slug=signal.check_slug,
-            upload_id=signal.trace.upload_id,
-        )
+def _outcome_of_group(place: Place, signal: Signal) -> Association | None:
+    """How the check goes with the outcome among the traces of the signal's upload."""
+    answer = signal.screening
+    return outcome_association(
+        project=place.project,
+        key=(answer.check_slug, answer.check_version, answer.parameters_hash),
+        upload_id=signal.trace.upload_id,
     )
 
 
@@ -225,17 +237,18 @@ def signal_page(
         project=place.project, where=where, signal=signal, user=place.user
     )
     fired, decided, confirmed = check_precision(
-        project=place.project, check_slug=signal.check_slug
+        project=place.project, lineup=place.lineup, check_slug=signal.check_slug
     ).get(signal.check_slug, (0, 0, 0))
     draft = draft_of(signal=signal, user=place.user)
     history = list(history_of(signal))
+    group = _outcome_of_group(place, signal)
     known, missing = evidence.get("usage_known"), evidence.get("usage_missing")
     is_claimed = signal.state == SignalState.CLAIMED
     is_mine = is_claimed and signal.claimed_by_id == place.user.pk
     return SignalPage(
         place=place,
         signal=signal,
-        check=_check_of(signal),
+        check=_check_of(place, signal),
         evidence=evidence,
         chance=evidence.get("chance"),
         usage_total=None if known is None else known + (missing or 0),
@@ -282,9 +295,12 @@ def signal_page(
         length_words=_length_words(evidence),
         has_labels=any(row.label for row in rows),
         by_chance=_by_chance(place, signal),
+        q=q_in_words(signal.q) if signal.q is not None else "",
+        standing=standing_of(signal, group),
+        keep_quiet=keep_quiet_part(place, signal),
         second_looks=[
             *second_looks(evidence.get("facts") or {}),
-            _outcome_line(place, signal),
+            outcome_line(group),
         ],
         parameters=msgspec.json.encode(evidence.get("parameters") or {}).decode(),
         decision_note=_decision_note(history),

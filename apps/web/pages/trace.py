@@ -68,7 +68,8 @@ class TracePage(msgspec.Struct, frozen=True):
     metadata: list[tuple[str, Any]]
 
 
-def _answers(place: Place, trace: Trace) -> list[AnswerRow]:
+def answer_rows(place: Place, trace: Trace) -> list[AnswerRow]:
+    """What the current keys of the checks say of a trace, signals first."""
     labels = place.lineup.labels
     signals = dict(Signal.objects.filter(trace=trace).values_list("screening_id", "pk"))
     return [
@@ -87,7 +88,7 @@ def _answers(place: Place, trace: Trace) -> list[AnswerRow]:
     ]
 
 
-def _first_of(query: Mapping[str, str], step_count: int) -> int:
+def first_of_window(query: Mapping[str, str], step_count: int) -> int:
     """The first step of the window: `from` or the window that holds `step` (from 1)."""
     asked = (whole(query.get("from", query.get("step", "1"))) or 1) - 1
     return min(asked, max(0, step_count - 1)) // WINDOW * WINDOW
@@ -131,10 +132,10 @@ def has_raw(upload: Upload) -> bool:
 
 def trace_page(place: Place, trace: Trace, query: Mapping[str, str]) -> TracePage:
     """The page of one trace, showing 100 steps of it."""
-    first = _first_of(query, trace.step_count)
+    first = first_of_window(query, trace.step_count)
     last = min(first + WINDOW, trace.step_count) - 1
     invocations = invocations_of(trace.pk)
-    answers = _answers(place, trace)
+    answers = answer_rows(place, trace)
     evidence = {
         step: ""
         for row in answers

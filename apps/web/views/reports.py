@@ -37,7 +37,7 @@ def reports(request: HttpRequest, place: Place) -> HttpResponse:
     is_part = where.is_narrowed or where.view != "all"
     context = {
         "place": place,
-        "filter_words": filter_in_words(where) if is_part else "",
+        "filter_words": filter_in_words(where, place.lineup.labels) if is_part else "",
         "reports": reports_of(place.project)[:200],
         "fields": fields_of(where) | {"view": where.view},
         "refusal": place.refusal(Permission.FREEZE_REPORT),

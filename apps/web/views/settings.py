@@ -15,6 +15,7 @@ from apps.accounts.operations import renew_sign_in_link, set_privacy, set_role
 from apps.accounts.operations import revoke_token as end_token
 from apps.accounts.permissions import NotAllowed, Permission, Role, Scope
 from apps.accounts.queries import link_refusals, members_of, tokens_of
+from apps.review.blind_sample import undecided_count
 from apps.web.access import Place, in_project
 from apps.web.forms import (
     MemberForm,
@@ -39,6 +40,8 @@ def _page(
         "roles": Role.choices,
         "scopes": Scope.choices,
         "privacy": privacy_section(place),
+        "checks_refusal": place.refusal(Permission.MANAGE_CHECKS),
+        "blind_waiting": undecided_count(project=place.project),
         "members_refusal": place.refusal(Permission.MANAGE_MEMBERS),
         "tokens_refusal": place.refusal(Permission.MANAGE_TOKENS),
         **extra,

@@ -21,6 +21,7 @@ from apps.web.forms import DecisionForm, VersionForm, first_error
 from apps.web.pages.queue import filter_from, query_of
 from apps.web.pages.signal import signal_page
 from apps.web.views.errors import refusal
+from apps.web.views.turns import next_address
 
 DRAFT_FIELDS = (
     "verdict",
@@ -42,12 +43,13 @@ def signal(request: HttpRequest, place: Place, signal_id: int) -> HttpResponse:
 
 def _claimed(request: HttpRequest, place: Place, held: Signal) -> HttpResponse:
     if request.headers.get("Accept", "").startswith("application/json"):
-        return JsonResponse(_lease(held.version, held.claimed_until))
+        return JsonResponse(lease_of(held.version, held.claimed_until))
     query = query_of(filter_from(request.POST))
     return redirect(reverse("signal", args=[place.project.slug, held.pk]) + query)
 
 
-def _lease(version: int, until: datetime | None) -> dict[str, object]:
+def lease_of(version: int, until: datetime | None) -> dict[str, object]:
+    """A claim as the page's script takes it."""
     return {
         "version": version,
         "until": until.isoformat() if until else None,
@@ -89,10 +91,10 @@ def heartbeat(request: HttpRequest, place: Place, signal_id: int) -> HttpRespons
             status=409,
             sentence="Your claim has ended. Deciding claims the signal again.",
         )
-    return JsonResponse(_lease(held.version, until))
+    return JsonResponse(lease_of(held.version, until))
 
 
-def _typed(request: HttpRequest) -> dict[str, str]:
+def typed_in(request: HttpRequest) -> dict[str, str]:
     """What stands in the form, in lengths and characters that can be kept and shown."""
     return {
         name: request.POST.get(name, "").replace("\x00", "")[:10_000]
@@ -107,7 +109,7 @@ def draft(request: HttpRequest, place: Place, signal_id: int) -> HttpResponse:
     place.signal(signal_id)
     now = timezone.now()
     review.save_draft(
-        signal_id=signal_id, user=place.user, fields=_typed(request), now=now
+        signal_id=signal_id, user=place.user, fields=typed_in(request), now=now
     )
     return JsonResponse({"saved_at": now.isoformat()})
 
@@ -139,18 +141,13 @@ def decide(request: HttpRequest, place: Place, signal_id: int) -> HttpResponse:
         review.save_draft(
             signal_id=signal_id,
             user=place.user,
-            fields=_typed(request),
+            fields=typed_in(request),
             now=timezone.now(),
         )
         return _say_again(request, place, signal_id, str(error), status=409)
     messages.success(request, "Decided. Undo with u.", extra_tags="undo")
-    following = review.claim_next(project=place.project, user=place.user, where=where)
-    if following is None:
-        messages.info(request, "That was the last open signal of this view.")
-        url = reverse("queue", args=[place.project.slug])
-    else:
-        url = reverse("signal", args=[place.project.slug, following.pk])
-    return redirect(url + query_of(where))
+    empty = "That was the last open signal of this view."
+    return redirect(next_address(request, place, where, empty=empty))
 
 
 def _say_again(
@@ -167,7 +164,7 @@ def _say_again(
         place,
         place.signal(signal_id),
         filter_from(request.POST),
-        typed=_typed(request),
+        typed=typed_in(request),
     )
     return render(
         request, "web/signal.html", {"page": page, "refused": sentence}, status=status

@@ -12,12 +12,7 @@ import msgspec
 from django.core.management.base import BaseCommand, CommandParser
 
 from apps.engine.formats import FORMATS
-from evalsite.describing import (
-    FileDescription,
-    FoundTrace,
-    describe_file,
-    describe_folder,
-)
+from evalsite.describing import FileDescription, FoundTrace, describe_path
 from evalsite.walking import files_below
 
 UNREADABLE = 1
@@ -66,8 +61,7 @@ class Command(BaseCommand):
 def _descriptions(options: dict[str, Any]) -> Iterator[FileDescription]:
     paths: Iterable[Path] = options["files"]
     for path in files_below(paths) if options["each"] else paths:
-        read = describe_folder if path.is_dir() else describe_file
-        yield read(path, slug=options["format"])
+        yield describe_path(path, slug=options["format"] or "")
 
 
 def _print(found: FileDescription, *, as_json: bool) -> None:

@@ -1,0 +1,173 @@
+"""Duplicate calls: how many calls of one agent were made before, anywhere.
+
+It does not say that the second call was useless: the world may have changed between
+the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from apps.engine.bodies import CalledTool, ToolLane, tool_lanes
+from apps.engine.bodies.calls import calls_absent
+from apps.engine.check import (
+    Answer,
+    Basis,
+    Evidence,
+    Judgement,
+    Level,
+    Parameter,
+    Screening,
+    check_limits,
+    hash_of_inputs,
+    percent,
+)
+from apps.engine.trace import Trace
+
+_SHOWN: Final = 20
+_LONGEST: Final = 200
+
+
+@dataclass(frozen=True)
+class DuplicateCalls:
+    """Counts equal tool calls of one agent invocation, in a row or not.
+
+    `times` (2 to 100) equal calls make a group of duplicates. Raises `ValueError`
+    outside this range.
+    """
+
+    times: int = 2
+    slug: str = field(default="duplicate-calls", init=False)
+    label: str = field(default="Duplicate calls", init=False)
+    version: int = field(default=1, init=False)
+    level: Level = field(default=Level.TELEMETRY, init=False)
+    basis: Basis = field(default=Basis.FACT, init=False)
+    needs_bodies: bool = field(default=True, init=False)
+    observes: str = field(
+        default="How many tool calls of one agent invocation have the same tool and "
+        "the same arguments as another, wherever they stand.",
+        init=False,
+    )
+    null_model: str = field(
+        default="None: equal calls are counted, a fact about the trace and not a "
+        "statistic; nothing is shuffled.",
+        init=False,
+    )
+    next_step: str = field(
+        default="Nothing is queued. Many duplicates over a whole source point to "
+        "results that do not stay in the context, or to a missing cache.",
+        init=False,
+    )
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+
+    @property
+    def material_when(self) -> str:
+        """What is counted, with the value of the parameter."""
+        return (
+            f"The same call was made at least {self.times} times. Only calls whose "
+            "arguments are recorded and not redacted are compared."
+        )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """How many equal calls make a group."""
+        return {"times": self.times}
+
+    @property
+    def limits(self) -> tuple[Parameter, ...]:
+        """What the parameter may be."""
+        return (Parameter("times", "Equal calls", 2, 100, unit="calls"),)
+
+    def run(self, trace: Trace) -> Iterator[Screening]:
+        """Yield one answer for each owner of tool calls, or one that there are none."""
+        absent = calls_absent(trace)
+        if absent is not None:
+            said = Judgement(
+                Answer.NOT_APPLICABLE, absent.code, absent.headline, absent.reason
+            )
+            yield said.with_evidence(
+                Evidence(scope="trace", length=0), hash_of_inputs(self.slug)
+            )
+            return
+        for lane in tool_lanes(trace):
+            hashed = hash_of_inputs(self.slug, lane.scope, lane.fingerprint)
+            yield self._screening(lane, hashed)
+
+    def _screening(self, lane: ToolLane, hashed: str) -> Screening:
+        known = [call for call in lane.calls if call.key is not None]
+        if not known:
+            said = Judgement(
+                Answer.NOT_APPLICABLE,
+                "no_arguments",
+                "No arguments recorded",
+                f"None of the {len(lane.calls)} tool calls has arguments that can be "
+                "compared: they are not recorded, or redacted.",
+            )
+            return said.with_evidence(_evidence(lane, [], 0), hashed)
+        groups = _groups(known, self.times)
+        evidence = _evidence(lane, groups, len(known))
+        if not groups:
+            said = Judgement(
+                Answer.QUIET,
+                "all_different",
+                f"No duplicates in {len(known)} tool calls",
+                f"No tool call was made {self.times} times with the same arguments."
+                f"{lane.unknown_words}",
+            )
+            return said.with_evidence(evidence, hashed)
+        return _counted(lane, groups, len(known)).with_evidence(evidence, hashed)
+
+
+def _groups(calls: list[CalledTool], times: int) -> list[list[CalledTool]]:
+    """Equal calls together, the largest group first."""
+    by_key: dict[tuple[str, str], list[CalledTool]] = {}
+    for call in calls:
+        if call.key is not None:
+            by_key.setdefault(call.key, []).append(call)
+    groups = [group for group in by_key.values() if len(group) >= times]
+    return sorted(groups, key=lambda group: (-len(group), group[0].step))
+
+
+def _again(groups: list[list[CalledTool]]) -> int:
+    return sum(len(group) - 1 for group in groups)
+
+
+def _counted(lane: ToolLane, groups: list[list[CalledTool]], known: int) -> Judgement:
+    again, most = _again(groups), groups[0]
+    return Judgement(
+        Answer.SIGNAL,
+        "duplicates",
+        f"{again} of {known} tool calls made before with the same arguments",
+        f"{again} of {known} tool calls ({percent(again / known)}) repeat an earlier "
+        f"one of the same agent; most often {most[0].name}, {len(most)} times with the "
+        f"same arguments.{lane.unknown_words}",
+    )
+
+
+def _evidence(lane: ToolLane, groups: list[list[CalledTool]], known: int) -> Evidence:
+    began, ended = lane.bounds
+    shown = [
+        {
+            "tool": group[0].name,
+            "arguments": (group[0].arguments or "")[:_LONGEST],
+            "times": len(group),
+            "steps": [call.step for call in group[:_SHOWN]],
+        }
+        for group in groups[:_SHOWN]
+    ]
+    return Evidence(
+        scope=lane.scope,
+        invocation=lane.invocation,
+        agent=lane.agent,
+        began=began,
+        ended=ended,
+        order=lane.order_words,
+        length=len(lane.calls),
+        effect=_again(groups) / known if known else None,
+        steps=tuple(sorted([call.step for group in groups for call in group])),
+        facts={"duplicates": shown} if shown else {},
+    )

@@ -1,0 +1,249 @@
+"""Error-rate shift: more tool calls of a trace failed than those of a baseline set.
+
+It does not say that the agent erred: a tool that is down fails for everybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Final
+
+import msgspec
+
+from apps.engine.check import (
+    MAX_CHANCE,
+    Answer,
+    Basis,
+    Chance,
+    Evidence,
+    Judgement,
+    Level,
+    Parameter,
+    Screening,
+    check_limits,
+    hash_of_inputs,
+    percent,
+)
+from apps.engine.nulls import ErrorBaseline, error_shift
+from apps.engine.nulls import ErrorShift as Shift
+from apps.engine.sequences.calls import failures_by_name
+from apps.engine.trace import StepKind, StepStatus, Trace
+
+_MODEL: Final = "this trace is exchangeable with the traces of the baseline"
+_ASSUMPTIONS: Final = (
+    "The trace could as well have been one of the baseline: same tools in the same "
+    "state, same kind of task. Nothing is assumed about calls within a trace."
+)
+_NOT_MODELLED: Final = (
+    "Harder tasks fail more often: compare traces of the same tasks side by side.",
+    "Failures that a tool reports as a normal result are not seen.",
+    "Calls whose status is not recorded are left out.",
+)
+
+
+@dataclass(frozen=True)
+class ErrorRateShift:
+    """Compares how many tool calls failed with a baseline set, tool by tool.
+
+    `fewest_failures` (1 to 1,000) must have failed. `baseline` is `None` until a
+    project names one; `baseline_key` changes whenever it does.
+    """
+
+    fewest_failures: int = 2
+    max_chance: float = 0.05
+    baseline: ErrorBaseline | None = None
+    baseline_name: str = ""
+    baseline_key: str = ""
+    slug: str = field(default="error-rate-shift", init=False)
+    label: str = field(default="Error-rate shift", init=False)
+    version: int = field(default=1, init=False)
+    level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
+    basis: Basis = field(default=Basis.STATISTIC, init=False)
+    needs_bodies: bool = field(default=False, init=False)
+    observes: str = field(
+        default="How many tool calls of a trace failed, beside what the rates of the "
+        "same tools in the project's baseline set let expect.",
+        init=False,
+    )
+    null_model: str = field(
+        default="If the trace were one more of the baseline, its failures beyond what "
+        "is expected could rank anywhere among theirs: the chance is the share of "
+        "traces that exceed by as much. It cannot be smaller than 1 / (traces + 1), "
+        "so a small baseline never gives a signal.",
+        init=False,
+    )
+    next_step: str = field(
+        default="Read the failed calls and their errors. Is the tool down for "
+        "everybody, or did this agent call it wrongly? Compare the two sets side by "
+        "side before you confirm.",
+        init=False,
+    )
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+
+    @property
+    def material_when(self) -> str:
+        """Made from the parameters."""
+        return (
+            f"At least {self.fewest_failures} compared calls failed, more than the "
+            f"baseline lets expect, and at most {percent(self.max_chance)} of traces "
+            "would exceed it by as much. Fewer failures than expected are never a "
+            "signal."
+        )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The fewest failures, the largest chance, and which baseline (or nothing)."""
+        return {
+            "fewest_failures": self.fewest_failures,
+            "max_chance": self.max_chance,
+            "baseline": self.baseline_key,
+        }
+
+    @property
+    def limits(self) -> tuple[Parameter, ...]:
+        """What may be set by hand; the baseline is chosen among the trace sets."""
+        return (
+            Parameter("fewest_failures", "Fewest failed calls", 1, 1_000, unit="calls"),
+            MAX_CHANCE,
+        )
+
+    def run(self, trace: Trace) -> Iterator[Screening]:
+        """Yield one answer about the whole trace."""
+        failures = failures_by_name(trace)
+        inputs = hash_of_inputs("error-rate-shift", failures)
+        calls = sum(made for _, made in failures.values())
+        evidence = Evidence(scope="trace", length=calls)
+        said = self._not_applicable(calls)
+        shift = None
+        if said is None and self.baseline is not None:
+            shift = error_shift(self.baseline, failures)
+        if shift is None or shift.by_trace is None:
+            said = said or _nothing_alike(failures)
+            yield said.with_evidence(evidence, inputs)
+            return
+        chance = shift.by_trace
+        measured = self._measured(evidence, shift, chance, _failed_steps(trace))
+        yield self._judged(shift, chance).with_evidence(measured, inputs)
+
+    def _not_applicable(self, calls: int) -> Judgement | None:
+        if self.baseline is None:
+            return Judgement(
+                Answer.NOT_APPLICABLE,
+                "no_baseline",
+                "No baseline set is named",
+                "The project names no trace set as its baseline, so there is nothing "
+                "to compare the failures with.",
+            )
+        if not calls:
+            return Judgement(
+                Answer.NOT_APPLICABLE,
+                "no_statuses",
+                "No tool call with a recorded end",
+                "No tool call of the trace says whether it succeeded: unknown is not "
+                "success.",
+            )
+        traces = len(self.baseline.scores)
+        if 1 / (traces + 1) > self.max_chance:
+            return Judgement(
+                Answer.NOT_APPLICABLE,
+                "baseline_too_small",
+                f"The baseline has {traces} traces with tool calls: too few",
+                f"With {traces} traces no chance can be below "
+                f"{percent(1 / (traces + 1))}, and a signal asks for at most "
+                f"{percent(self.max_chance)}.",
+            )
+        return None
+
+    def _judged(self, shift: Shift, chance: float) -> Judgement:
+        shape = (
+            f"{shift.failed} of {shift.calls} compared tool calls failed; the rates of "
+            f"the baseline “{self.baseline_name}” let expect {shift.expected:.1f}"
+        )
+        if shift.failed <= shift.expected or shift.failed < self.fewest_failures:
+            return Judgement(
+                Answer.QUIET,
+                "not_more_failures",
+                f"{shift.failed} of {shift.calls} tool calls failed",
+                f"{shape}: "
+                + (
+                    "not more than that."
+                    if shift.failed <= shift.expected
+                    else f"fewer than the {self.fewest_failures} failures asked for."
+                ),
+            )
+        rare = f"The chance that a trace of the baseline exceeds it by as much is {percent(chance)}"
+        if chance > self.max_chance:
+            return Judgement(
+                Answer.QUIET,
+                "not_rare",
+                f"{shift.failed} of {shift.calls} tool calls failed, as elsewhere",
+                f"{shape}. {rare}: above {percent(self.max_chance)}.",
+            )
+        return Judgement(
+            Answer.SIGNAL,
+            "more_failures",
+            f"{shift.failed} of {shift.calls} tool calls failed, "
+            f"{shift.expected:.1f} expected",
+            f"{shape}. {rare}. A prompt to look closer, not a finding.",
+            Level.REVIEW_SIGNAL,
+        )
+
+    def _measured(
+        self, evidence: Evidence, shift: Shift, chance: float, steps: tuple[int, ...]
+    ) -> Evidence:
+        return msgspec.structs.replace(
+            evidence,
+            length=shift.calls,
+            effect=(shift.failed - shift.expected) / shift.calls,
+            chance=Chance(
+                value=chance,
+                model=_MODEL,
+                assumptions=_ASSUMPTIONS,
+                method=f"exact: rank among {shift.traces:,} traces of the baseline",
+                floor=1 / (shift.traces + 1),
+            ),
+            chance_of_signal=_most_often(self.max_chance, shift.traces),
+            steps=steps,
+            not_modelled=_NOT_MODELLED,
+            facts={
+                "baseline": self.baseline_name,
+                "expected": shift.expected,
+                "chance_by_call": {"p": shift.p, "method": shift.method},
+                "tools": [
+                    {"name": tool.name, "failed": tool.failed, "calls": tool.calls}
+                    for tool in shift.tools[:20]
+                    if tool.failed
+                ],
+                "without_baseline": list(shift.without[:20]),
+            },
+        )
+
+
+def _failed_steps(trace: Trace) -> tuple[int, ...]:
+    return tuple(
+        sorted(
+            step.seq
+            for step in trace.steps
+            if step.kind is StepKind.TOOL_CALL and step.status is StepStatus.ERROR
+        )
+    )
+
+
+def _most_often(max_chance: float, traces: int) -> float:
+    """How often chance gives a rank this far out, at most."""
+    return int(Fraction(str(max_chance)) * (traces + 1)) / (traces + 1)
+
+
+def _nothing_alike(failures: dict[str, tuple[int, int]]) -> Judgement:
+    names = ", ".join(list(failures)[:3])
+    return Judgement(
+        Answer.NOT_APPLICABLE,
+        "nothing_alike",
+        "The baseline has no tools like these",
+        f"None of the tools called here ({names}) was called often enough in the "
+        "baseline.",
+    )

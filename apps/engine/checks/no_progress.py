@@ -1,0 +1,253 @@
+"""No progress: different calls in a row that all give the same result.
+
+Equal results are a fact. That the agent learnt nothing from them is not known: it may
+rule out one place after another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from apps.engine.bodies import ToolLane, tool_lanes
+from apps.engine.bodies.calls import CalledTool, Round, calls_absent
+from apps.engine.bodies.effects import is_write
+from apps.engine.check import (
+    Answer,
+    Basis,
+    Evidence,
+    Judgement,
+    Level,
+    Parameter,
+    Screening,
+    check_limits,
+    hash_of_inputs,
+)
+from apps.engine.trace import Trace
+
+_NOT_MODELLED: Final = (
+    "What the agent wanted to rule out: an empty answer can be what it looked for.",
+    "Results that say the same in other words, or with another time or id in them.",
+)
+_LONGEST: Final = 300
+_WORD: Final = re.compile(r"\w+")
+# What a tool says when it did its work and has nothing to tell.
+_CONFIRMATIONS: Final = frozenset(
+    {
+        "ok", "okay", "done", "success", "successful", "successfully", "true", "false",
+        "none", "null", "completed", "complete", "finished", "no", "output", "command",
+        "executed", "ran", "run", "running", "with", "without", "tool", "status",
+        "result", "results", "message", "the", "has", "have", "been", "was", "were",
+        "is", "code", "exit", "exitcode", "returncode", "stdout", "stderr", "file",
+        "updated", "created", "written", "saved", "sent", "and", "any", "did", "not",
+        "produce", "bash", "data", "type", "text", "content", "ack", "acknowledged",
+        "accepted", "received", "yes", "0", "1", "200", "your", "log", "process",
+        "interrupted", "isimage", "metadata", "nooutputexpected", "undefined", "empty", "nothing", "thought", "noted",
+    }
+)  # fmt: skip
+_READ_OF_RESULT: Final = 400
+
+
+class _Run(msgspec.Struct, frozen=True):
+    """Rounds in a row with one and the same result."""
+
+    rounds: tuple[Round, ...]
+    result: str
+
+    @property
+    def calls(self) -> tuple[CalledTool, ...]:
+        """The calls of all rounds."""
+        return tuple([call for one in self.rounds for call in one.calls])
+
+
+@dataclass(frozen=True)
+class NoProgress:
+    """Finds different calls in a row whose results are all the same.
+
+    `in_a_row` (2 to 100) rounds of calls. Raises `ValueError` outside this range.
+    """
+
+    in_a_row: int = 4
+    slug: str = field(default="no-progress", init=False)
+    label: str = field(default="No progress", init=False)
+    version: int = field(default=1, init=False)
+    level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
+    basis: Basis = field(default=Basis.FACT, init=False)
+    needs_bodies: bool = field(default=True, init=False)
+    observes: str = field(
+        default="The results of one agent's tool calls in order: calls in a row, with "
+        "different tools or arguments, that all gave the same result or left the same "
+        "page or state. A user message ends a run.",
+        init=False,
+    )
+    null_model: str = field(
+        default="None: equal results are a fact, not a statistic, and nothing is "
+        "shuffled to find them.",
+        init=False,
+    )
+    next_step: str = field(
+        default="Read the repeated result: does it say what is wrong (a missing id, a "
+        "denied right, a page that did not change)? Then see whether the agent reacted.",
+        init=False,
+    )
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+
+    @property
+    def material_when(self) -> str:
+        """What makes it worth a look, with the value of the parameter."""
+        return (
+            f"At least {self.in_a_row} rounds of calls in a row gave the same result "
+            "and were not all the same call. Empty results and mere confirmations (ok, "
+            "done, success) do not count, and calls that write and succeeded end a run."
+        )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """How many rounds in a row."""
+        return {"in_a_row": self.in_a_row}
+
+    @property
+    def limits(self) -> tuple[Parameter, ...]:
+        """What the parameter may be."""
+        return (Parameter("in_a_row", "Equal results in a row", 2, 100, unit="rounds"),)
+
+    def run(self, trace: Trace) -> Iterator[Screening]:
+        """Yield one answer for each owner of tool calls, or one that there are none."""
+        absent = calls_absent(trace)
+        if absent is not None:
+            said = Judgement(
+                Answer.NOT_APPLICABLE, absent.code, absent.headline, absent.reason
+            )
+            yield said.with_evidence(
+                Evidence(scope="trace", length=0), hash_of_inputs(self.slug)
+            )
+            return
+        for lane in tool_lanes(trace):
+            yield self._screening(lane)
+
+    def _screening(self, lane: ToolLane) -> Screening:
+        hashed = hash_of_inputs(self.slug, lane.scope, lane.fingerprint)
+        known = sum([call.result is not None for call in lane.calls])
+        if not known:
+            said = Judgement(
+                Answer.NOT_APPLICABLE,
+                "no_results",
+                "No results recorded",
+                f"None of the {len(lane.calls)} tool calls has a recorded result.",
+            )
+            return said.with_evidence(_evidence(lane, ()), hashed)
+        if len(lane.rounds) < self.in_a_row:
+            return self._too_few(lane).with_evidence(_evidence(lane, ()), hashed)
+        runs = [run for run in _runs(lane.rounds) if len(run.rounds) >= self.in_a_row]
+        runs = [run for run in runs if len({one.key for one in run.rounds}) > 1]
+        if not runs:
+            return self._quiet(lane, known).with_evidence(_evidence(lane, ()), hashed)
+        longest = max(runs, key=lambda r: (len(r.rounds), -r.calls[0].step))
+        return self._signal(longest).with_evidence(
+            self._measured(lane, longest, len(runs)), hashed
+        )
+
+    def _too_few(self, lane: ToolLane) -> Judgement:
+        n = len(lane.rounds)
+        rounds = f"{n} {'round' if n == 1 else 'rounds'} of tool calls"
+        return Judgement(
+            Answer.NOT_APPLICABLE,
+            "too_few_calls",
+            f"{rounds}, needs {self.in_a_row}",
+            f"{rounds} one after another, needs {self.in_a_row}.",
+        )
+
+    def _quiet(self, lane: ToolLane, known: int) -> Judgement:
+        missing = len(lane.calls) - known
+        rest = f" {missing} results are not recorded." if missing else ""
+        return Judgement(
+            Answer.QUIET,
+            "results_change",
+            f"Results change over {len(lane.calls)} tool calls",
+            f"No {self.in_a_row} different calls in a row gave the same result.{rest}",
+        )
+
+    def _signal(self, run: _Run) -> Judgement:
+        n = len(run.rounds)
+        names = list(dict.fromkeys(call.name for call in run.calls))
+        tools = names[0] if len(names) == 1 else f"{len(names)} tools"
+        failed = all(call.failed for call in run.calls)
+        what = "the same failure" if failed else "the same result"
+        return Judgement(
+            Answer.SIGNAL,
+            "same_failure" if failed else "same_result",
+            f"{n} different calls in a row gave {what} ({tools})",
+            f"{n} rounds of calls in a row, not all with the same arguments, gave "
+            f"{what}: “{_short(run.result, 120)}”. A fact about the results; whether "
+            "the agent was stuck is for a person to say.",
+            Level.REVIEW_SIGNAL,
+        )
+
+    def _measured(self, lane: ToolLane, run: _Run, runs: int) -> Evidence:
+        return msgspec.structs.replace(
+            _evidence(lane, tuple([call.step for call in run.calls])),
+            effect=float(len(run.rounds)),
+            effect_bound=float(self.in_a_row),
+            facts={
+                "result": _short(run.result, _LONGEST),
+                "tools": list(dict.fromkeys(call.name for call in run.calls))[:20],
+                "different_calls": len({one.key for one in run.rounds}),
+                "runs": runs,
+            },
+        )
+
+
+def _runs(rounds: tuple[Round, ...]) -> Iterator[_Run]:
+    """Yield the longest runs of rounds with one result that says something."""
+    first, before, turn = 0, None, -1
+    for place, one in enumerate(rounds):
+        result = _result_of(one)
+        if result is None or result != before or one.turn != turn:
+            if before is not None:
+                yield _Run(rounds[first:place], before)
+            first, before, turn = place, result, one.turn
+    if before is not None:
+        yield _Run(rounds[first:], before)
+
+
+def _result_of(one: Round) -> str | None:
+    """The one result of all calls of a round, where it is no mere confirmation."""
+    result = one.calls[0].result
+    if result is None or any(call.result != result for call in one.calls):
+        return None
+    if any(is_write(call.name) and not call.failed for call in one.calls):
+        return None
+    return None if _is_trivial(result) else result
+
+
+def _is_trivial(result: str) -> bool:
+    """Whether a result only confirms, or is empty."""
+    if len(result) > _READ_OF_RESULT:
+        return False
+    return _CONFIRMATIONS.issuperset(_WORD.findall(result.casefold()))
+
+
+def _short(text: str, most: int) -> str:
+    text = " ".join(text[: 2 * most].split())
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def _evidence(lane: ToolLane, steps: tuple[int, ...]) -> Evidence:
+    began, ended = lane.bounds
+    return Evidence(
+        scope=lane.scope,
+        invocation=lane.invocation,
+        agent=lane.agent,
+        began=began,
+        ended=ended,
+        order=lane.order_words,
+        length=len(lane.calls),
+        steps=steps,
+        not_modelled=_NOT_MODELLED,
+    )

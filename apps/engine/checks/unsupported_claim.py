@@ -1,0 +1,286 @@
+"""Claims without support: numbers of the final answer that no source holds.
+
+A fact about texts: a number stands in what the run was told, or follows from two
+numbers that do, or not. It does not say that the number is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from apps.engine.bodies import FinalAnswer, final_answer, has_bodies
+from apps.engine.bodies.amounts import Claim, claims_in
+from apps.engine.bodies.heard import Heard, heard_before, told_to
+from apps.engine.bodies.recorded import NO_BODIES
+from apps.engine.bodies.support import Support
+from apps.engine.check import (
+    Answer,
+    Basis,
+    Evidence,
+    Judgement,
+    Level,
+    Parameter,
+    Screening,
+    check_limits,
+    hash_of_inputs,
+)
+from apps.engine.trace import Trace
+
+_NOT_MODELLED: Final = (
+    "Arithmetic over more than two numbers, such as a total of three prices.",
+    "Time between two dates or hours, and conversions that use a table or a rate.",
+    "What the model knows by itself, and instructions that are not recorded.",
+    "Numbers of two or three digits that follow from two others by chance, as most do.",
+    "Whether a number that stands somewhere is used for the right thing.",
+)
+_LONGEST_ANSWER: Final = 65_536
+_MOST_CLAIMS: Final = 100
+_SHOWN: Final = 20
+_LAST_DIGITS: Final = 4
+
+
+@dataclass(frozen=True)
+class UnsupportedClaim:
+    """Looks up every number of the final answer in what the run was told.
+
+    `digits` (2 to 6) significant digits make a number worth looking up, and `claims`
+    (1 to 50) of them without support make a signal. Raises `ValueError` outside these
+    ranges.
+    """
+
+    digits: int = 2
+    claims: int = 1
+    slug: str = field(default="unsupported-claim", init=False)
+    label: str = field(default="Claim without support", init=False)
+    version: int = field(default=1, init=False)
+    level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
+    basis: Basis = field(default=Basis.FACT, init=False)
+    needs_bodies: bool = field(default=True, init=False)
+    observes: str = field(
+        default="The numbers of the final answer, without dates, times, ids, years, "
+        "versions, list numbers and code, and all numbers of the tool results, user and "
+        "system messages before it.",
+        init=False,
+    )
+    null_model: str = field(
+        default="None: whether a number stands in a text is a fact about texts, not a "
+        "statistic, and nothing is shuffled. It cannot see arithmetic over more than "
+        "two numbers, nor what the model knows by itself.",
+        init=False,
+    )
+    next_step: str = field(
+        default="Look where the number may come from: a total of several results, "
+        "something the model knows, or nothing at all. Only then is it made up.",
+        init=False,
+    )
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+
+    @property
+    def material_when(self) -> str:
+        """What makes it worth a look, with the values of the parameters."""
+        numbers = "A number" if self.claims == 1 else f"At least {self.claims} numbers"
+        return (
+            f"{numbers} of {self.digits} or more significant digits that no source "
+            "holds in any notation, rounded, as the size of a list, or as sum, "
+            "difference, product, quotient or percentage of two numbers. Only where a "
+            "tool gave results and all of them are recorded as text."
+        )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Significant digits of a claim, and how many claims make a signal."""
+        return {"digits": self.digits, "claims": self.claims}
+
+    @property
+    def limits(self) -> tuple[Parameter, ...]:
+        """What each parameter may be."""
+        return (
+            Parameter("digits", "Significant digits", 2, 6, unit="digits"),
+            Parameter("claims", "Numbers without support", 1, 50, unit="numbers"),
+        )
+
+    def run(self, trace: Trace) -> Iterator[Screening]:
+        """Yield one answer about the whole trace."""
+        answer = final_answer(trace)
+        unreadable = _unreadable(trace, answer)
+        if unreadable is not None or answer is None:
+            said = unreadable or _not_read("no_answer", "The trace holds no answer.")
+            yield said.with_evidence(
+                Evidence(scope="trace", length=0), hash_of_inputs(self.slug)
+            )
+            return
+        found = claims_in(answer.text[:_LONGEST_ANSWER])
+        # What was read does not depend on parameters: all numbers are.
+        claims = [one for one in found if one.digits >= self.digits][:_MOST_CLAIMS]
+        if not any(one.digits > 1 for one in found):
+            yield _no_numbers().with_evidence(
+                _evidence(answer, [], []),
+                hash_of_inputs(self.slug, [one.text for one in found]),
+            )
+            return
+        told = told_to(trace, answer)
+        left = [one for one in found if one.digits > 1 and not _stands_in(one, told)]
+        heard = heard_before(trace, answer) if left else None
+        hashed = hash_of_inputs(
+            self.slug,
+            [one.text for one in found],
+            told if heard is None else _read(heard),
+        )
+        yield self._screening(answer, claims, heard, hashed)
+
+    def _screening(
+        self, answer: FinalAnswer, claims: list[Claim], heard: Heard | None, hashed: str
+    ) -> Screening:
+        if not claims:
+            return _no_numbers().with_evidence(_evidence(answer, [], []), hashed)
+        left: list[Claim] = []
+        if heard is not None:
+            support = Support(heard)
+            left = support.not_held(claims)
+            refused = _cannot_look(heard, is_cut=support.is_cut) if left else None
+            if refused is not None:
+                return refused.with_evidence(_evidence(answer, claims, []), hashed)
+        evidence = _evidence(answer, claims, left)
+        return self._judged(claims, left).with_evidence(evidence, hashed)
+
+    def _judged(self, claims: list[Claim], left: list[Claim]) -> Judgement:
+        n = len(claims)
+        if len(left) < self.claims:
+            few = f" {len(left)} of them is not found." if left else ""
+            return Judgement(
+                Answer.QUIET,
+                "supported",
+                f"{n} {'number' if n == 1 else 'numbers'} of the answer found in its sources",
+                f"The numbers of the final answer ({n}) stand in what the run was told, "
+                f"or follow from two numbers that do.{few}",
+            )
+        shown = ", ".join(claim.text for claim in left[:5])
+        more = " and others" if len(left) > 5 else ""
+        return Judgement(
+            Answer.SIGNAL,
+            "not_found",
+            f"{len(left)} of {n} numbers in the answer stand in no source: {shown}{more}",
+            f"The final answer states {shown}{more}, and no tool result, user or system "
+            "message holds it, nor does it follow from two numbers that stand there. A "
+            "fact about texts: a total of more numbers, or what the model knows, looks "
+            "the same.",
+            Level.REVIEW_SIGNAL,
+        )
+
+
+def _unreadable(trace: Trace, answer: FinalAnswer | None) -> Judgement | None:
+    if answer is None:
+        return _not_read(
+            "no_answer", "The trace holds no model call and no output of an agent."
+        )
+    if not has_bodies(trace):
+        return _not_read("no_bodies", NO_BODIES)
+    if not answer.text:
+        return _not_read(
+            "no_text", "The last answer of the trace has no recorded text."
+        )
+    return None
+
+
+def _not_read(code: str, reason: str) -> Judgement:
+    return Judgement(Answer.NOT_APPLICABLE, code, "No answer to look up", reason)
+
+
+def _no_numbers() -> Judgement:
+    return Judgement(
+        Answer.QUIET,
+        "no_numbers",
+        "The final answer states no number to look up",
+        "The final answer holds no amount of enough digits; dates, times, ids, years "
+        "and list numbers are none.",
+    )
+
+
+def _cannot_look(heard: Heard, *, is_cut: bool) -> Judgement | None:
+    """Why a missing number would say nothing; `None` where all sources are readable."""
+    headline = "The sources cannot be searched"
+    if not heard.sources:
+        return Judgement(
+            Answer.NOT_APPLICABLE,
+            "no_sources",
+            "No tool result to compare with",
+            "No tool gave a result before the final answer, so its numbers come from "
+            "the question or from what the model knows.",
+        )
+    if heard.missing:
+        return Judgement(
+            Answer.NOT_APPLICABLE,
+            "results_missing",
+            headline,
+            f"{heard.missing} of {heard.sources} results of tools are not recorded; a "
+            "number may stand in one of them.",
+        )
+    if heard.has_images:
+        return Judgement(
+            Answer.NOT_APPLICABLE,
+            "images",
+            headline,
+            "Among the sources are images, sounds or files that are not read.",
+        )
+    return _too_much() if heard.is_cut or is_cut else None
+
+
+def _too_much() -> Judgement:
+    return Judgement(
+        Answer.NOT_APPLICABLE,
+        "too_much_text",
+        "The sources are too long to search",
+        "The sources are longer than 524,288 characters or hold more than 20,000 "
+        "different numbers.",
+    )
+
+
+def _read(heard: Heard) -> list[Any]:
+    """Everything that was read of what the run was told, for the hash."""
+    return [
+        heard.texts,
+        heard.sizes,
+        (heard.sources, heard.missing, heard.has_images, heard.is_cut),
+    ]
+
+
+def _stands_in(claim: Claim, text: str) -> bool:
+    """Whether a number stands in a text just as the answer writes it.
+
+    “Ending in 1784” names a longer number by its last four digits.
+    """
+    digits = claim.text.removesuffix("%")
+    is_ending = len(digits) == _LAST_DIGITS
+    place = text.find(digits)
+    while place >= 0:
+        before, end = text[place - 1 : place] if place else "", place + len(digits)
+        is_free = before not in {".", ","} and (is_ending or not before.isdigit())
+        after = text[end : end + 2]
+        goes_on = after[:1].isdigit() or (
+            after[:1] in {".", ","} and after[1:].isdigit()
+        )
+        if is_free and not goes_on:
+            return True
+        place = text.find(digits, place + 1)
+    return False
+
+
+def _evidence(answer: FinalAnswer, claims: list[Claim], left: list[Claim]) -> Evidence:
+    facts: dict[str, Any] = {"numbers": [one.text for one in claims[:_MOST_CLAIMS]]}
+    if left:
+        facts["without_support"] = [one.text for one in left[:_SHOWN]]
+    return Evidence(
+        scope="trace",
+        invocation=answer.invocation,
+        agent=answer.agent,
+        ended="end of the trace",
+        length=len(claims),
+        effect=float(len(left)) if claims else None,
+        steps=(answer.step,),
+        not_modelled=_NOT_MODELLED,
+        facts=facts if claims else {},
+    )

@@ -1,0 +1,226 @@
+"""CEL as a condition: what an expression may hold, and what it may cost at most.
+
+CEL has no loops without an end and stops after 10,000 turns, but one turn can copy or
+search a long text. So the worst that an expression can do to a value is worked out
+from its tokens and charged before it is evaluated.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import msgspec
+from cel_expr_python import cel
+
+from apps.engine.contracts.budget import MOST_PER_STEP, Budget, Undecided, Value
+from apps.engine.contracts.patterns import BadPattern, regular_expression
+
+LONGEST_EXPRESSION: Final = 1_000
+MOST_TURNS: Final = 10_000
+MOST_SUMS: Final = 12
+DEEPEST_LOOP: Final = 3
+
+_TOKENS: Final = re.compile(
+    r"""
+    (?P<raw>(?:[rR][bB]?|[bB][rR])(?:"[^"\n]*"|'[^'\n]*'))
+  | (?P<text>[bB]?(?:"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))
+  | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+  | (?P<number>[0-9][A-Za-z0-9_.]*)
+  | (?P<comment>//)
+  | (?P<mark>\S)
+    """,
+    re.VERBOSE,
+)
+_LOOPS: Final = frozenset({"all", "exists", "exists_one", "map", "filter"})
+_BODIES: Final = frozenset({"arguments", "result", "output"})
+
+
+class BadExpression(ValueError):
+    """An expression that is not used; the message is a sentence for its author."""
+
+
+class _Token(msgspec.Struct, frozen=True):
+    kind: str
+    text: str
+
+
+class _Weight(msgspec.Struct, frozen=True):
+    """The worst that an expression can do, read off its tokens."""
+
+    calls: int
+    sums: int
+    loops: int
+    listed: int
+    states: int
+
+    def cost(self, value: Value, length: int) -> int:
+        """The units that the expression may need on `value`.
+
+        Each turn of a loop can look at the whole value with every call, and each sum
+        can double what it is given.
+        """
+        longest = max((value.longest + self.listed) * (1 + self.sums), 1)
+        turns = min(MOST_TURNS, int(longest**self.loops))
+        size = value.size + length
+        compared = size * (1 + self.calls)
+        # Comparing goes sixteen bytes at a time; copying for a sum does not.
+        looked_at = compared << self.sums if self.sums else compared // 16
+        return turns * (looked_at + size * self.states)
+
+
+class Expression:
+    """A CEL expression over `step`, compiled once."""
+
+    def __init__(self, source: str) -> None:
+        """Raises `BadExpression` with a sentence."""
+        if not source.strip():
+            raise BadExpression('Write an expression, such as step.name == "refund".')
+        if len(source) > LONGEST_EXPRESSION:
+            raise BadExpression(
+                f"An expression may have at most {LONGEST_EXPRESSION:,} characters; "
+                f"this one has {len(source):,}."
+            )
+        tokens = _tokens(source)
+        self._length = len(source)
+        self._weight = _weighed(tokens)
+        self._compiled = _compile(source)
+        self.reads_bodies = any(
+            token.kind == "name" and token.text in _BODIES for token in tokens
+        ) or any(token.text == "[" for token in tokens)
+
+    def holds(self, value: Value, budget: Budget) -> bool:
+        """Whether the expression is true of a step, whose numbers are decimals.
+
+        Raises `Undecided` where it fails on the step or is neither true nor false, and
+        `BudgetSpent` when the trace has cost too much.
+        """
+        cost = self._weight.cost(value, self._length)
+        if cost > MOST_PER_STEP:
+            raise Undecided("the expression may need too much work on this step")
+        budget.charge(cost + 1_000)
+        try:
+            answer = self._compiled.eval(data={"step": value.plain})
+        except (RuntimeError, ValueError, TypeError, MemoryError) as error:
+            raise Undecided(_in_words(str(error))) from None
+        if answer.type() == cel.Type.BOOL:
+            return bool(answer.value())
+        if answer.type() == cel.Type.ERROR:
+            raise Undecided(_in_words(str(answer.value())))
+        raise Undecided("the expression is neither true nor false on this step")
+
+
+_ENVIRONMENT: Final = cel.NewEnv(variables={"step": cel.Type.DYN})
+
+
+def _compile(source: str) -> Any:
+    try:
+        compiled = _ENVIRONMENT.compile(source)
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise BadExpression(_complaint(str(error))) from None
+    if compiled.return_type() not in (cel.Type.BOOL, cel.Type.DYN):
+        raise BadExpression(
+            "The expression must be true or false; this one gives "
+            f"{compiled.return_type().name()}."
+        )
+    return compiled
+
+
+def _complaint(said: str) -> str:
+    """The first complaint of the compiler as a sentence with its place."""
+    found = re.search(r"<input>:(-?\d+):(-?\d+): ([^\n]*)", said)
+    if found is None:
+        return "CEL does not understand this expression: it may be nested too deep."
+    line, column, what = found.groups()
+    what = what.split("(in container")[0].strip().rstrip(".")[:160]
+    if int(column) < 1:
+        return f"CEL does not understand this expression: {what}."
+    place = f"character {column}" if line == "1" else f"line {line}, character {column}"
+    return f"CEL does not understand this expression at {place}: {what}."
+
+
+def _in_words(error: str) -> str:
+    """Why an expression failed on a step; never with what was recorded there."""
+    missing = re.search(r'Key not found in map : "([A-Za-z0-9_]{1,60})"', error)
+    if missing:
+        return f"the step has no “{missing.group(1)}”"
+    if "no matching overload" in error.lower():
+        return "a value has another type than the expression expects"
+    if "SELECT" in error:
+        return "a field is read of a value that has no fields"
+    if "budget exceeded" in error:
+        return f"the expression goes on after {MOST_TURNS:,} turns"
+    if "divide by zero" in error or "modulus by zero" in error:
+        return "the expression divides by zero"
+    return "the expression fails on this step"
+
+
+def _tokens(source: str) -> list[_Token]:
+    if '"""' in source or "'''" in source or "`" in source:
+        raise BadExpression("Write texts in single or double quotes, on one line.")
+    tokens = [
+        _Token(str(found.lastgroup), found.group())
+        for found in _TOKENS.finditer(source)
+    ]
+    if any(token.kind == "comment" for token in tokens):
+        raise BadExpression("A comment cannot stand in an expression.")
+    if any(token.text in {'"', "'"} for token in tokens):
+        raise BadExpression("A text in quotes is not closed.")
+    return tokens
+
+
+def _weighed(tokens: list[_Token]) -> _Weight:
+    weight = _Weight(
+        calls=sum(token.text in {"(", "=", "<", ">"} for token in tokens),
+        sums=sum(token.text == "+" for token in tokens),
+        loops=_deepest_loop(tokens),
+        listed=sum(token.text == "," for token in tokens) + 1,
+        states=_states(tokens),
+    )
+    if weight.sums > MOST_SUMS:
+        raise BadExpression(f"An expression may hold at most {MOST_SUMS} signs “+”.")
+    if weight.loops > DEEPEST_LOOP:
+        raise BadExpression(
+            f"all, exists, map and filter may stand {DEEPEST_LOOP} deep in each other."
+        )
+    return weight
+
+
+def _deepest_loop(tokens: list[_Token]) -> int:
+    """How many loops at most stand inside each other (or on the result of another)."""
+    open_loops: list[bool] = []
+    deepest = 0
+    for before, token in zip([_Token("", ""), *tokens], tokens, strict=False):
+        if token.text == "(":
+            open_loops.append(before.text in _LOOPS)
+            deepest = max(deepest, sum(open_loops))
+        elif token.text == ")" and open_loops:
+            open_loops.pop()
+    return deepest
+
+
+def _states(tokens: list[_Token]) -> int:
+    """The states of all patterns, which must stand in the expression as texts."""
+    states = 0
+    for place, token in enumerate(tokens):
+        if token.kind == "name" and token.text == "matches":
+            states += _pattern_states(
+                tokens[place - 1 : place], tokens[place + 1 :][:3]
+            )
+    return states
+
+
+def _pattern_states(before: list[_Token], behind: list[_Token]) -> int:
+    kinds = [token.kind for token in behind]
+    is_called = [token.text for token in before] == ["."] and [
+        token.text for token in behind[::2]
+    ] == ["(", ")"]
+    if not is_called or kinds[1] not in {"text", "raw"}:
+        raise BadExpression('Write the pattern of “matches” as a text: x.matches("…").')
+    pattern = _ENVIRONMENT.compile(behind[1].text).eval(data={}).value()
+    if not isinstance(pattern, str):
+        raise BadExpression('Write the pattern of “matches” as a text: x.matches("…").')
+    try:
+        return regular_expression(pattern).programsize
+    except BadPattern as error:
+        raise BadExpression(str(error)) from None

@@ -1,0 +1,173 @@
+"""Where a text names a value: whole, under a declared normaliser, affirmed or denied.
+
+It reads English negation next to the value and nothing of what a sentence means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+
+class Normaliser(StrEnum):
+    """What does not count as a difference between two writings of a value."""
+
+    EXACT = "exact"
+    CASE = "case"
+    SPACE = "space"
+    NUMBER = "number"
+    ID = "id"
+
+
+class Mention(msgspec.Struct, frozen=True):
+    """One place where a text names a value, as it is written there."""
+
+    text: str
+    start: int
+    is_denied: bool
+
+
+_SEPARATORS: Final = "[\\s\\-_./#:\u2010-\u2015]{0,3}"
+_NUMBER: Final = re.compile(
+    "[+-]?\\d{1,40}(?:[,'_\u00a0\u202f\u2009]\\d{3})*(?:\\.\\d{1,40})?"
+)
+_THOUSANDS: Final = re.compile("[,'_\u00a0\u202f\u2009]")
+_DENIED_BEFORE: Final = re.compile(
+    r"(?:\b(?:not|never|nor|neither|cannot|no longer|instead of|rather than|other than)"
+    r"|n['\u2019]t)(?:\s+[\w'\u2019]+){0,2}?\s*[\"\u201c'(\[#$]{0,3}\s?\Z",
+    re.IGNORECASE,
+)
+_DENIED_AFTER: Final = re.compile(
+    r"[\"\u201d')\]]{0,2}\s+(?:(?:is|was)\s+(?:not|wrong|incorrect|outdated|invalid|"
+    r"no longer)\b|(?:is|was)n['\u2019]t\b)",
+    re.IGNORECASE,
+)
+_WINDOW: Final = 60
+_MOST_MENTIONS: Final = 1_000
+
+
+def mentions(text: str, value: str, how: Normaliser) -> list[Mention]:
+    """Every place where `text` names `value` as a whole token.
+
+    `84920` is not named in `1284920`, `srv-01` not in `srv-010` nor in `srv-01-b`.
+    """
+    if how is Normaliser.NUMBER:
+        found = _numbers(text, value)
+    else:
+        found = _whole(text, _written(value, how).finditer(text))
+    return [mention for mention, _ in zip(found, range(_MOST_MENTIONS), strict=False)]
+
+
+def alike(text: str, value: str, how: Normaliser) -> list[Mention]:
+    """Other values in `text` that look like `value`: as many digits and letters.
+
+    Only a value with a digit has a look; `blue` looks like any word.
+    """
+    if not any(char.isdigit() for char in value):
+        return []
+    own = {mention.start for mention in mentions(text, value, how)}
+    found = _whole(text, _look_of(value, how).finditer(text))
+    others = (mention for mention in found if mention.start not in own)
+    return [mention for mention, _ in zip(others, range(_MOST_MENTIONS), strict=False)]
+
+
+def normalised(value: str, how: Normaliser) -> str:
+    """One text for all writings of a value that the normaliser holds for the same."""
+    if how is Normaliser.EXACT:
+        return value
+    if how is Normaliser.NUMBER:
+        number = number_in(value)
+        return value if number is None else f"{number.normalize():f}"
+    folded = " ".join(value.casefold().split()) if how is not Normaliser.CASE else value
+    if how is Normaliser.ID:
+        return "".join(char for char in folded if char.isalnum())
+    return folded.casefold()
+
+
+def number_in(value: str) -> Decimal | None:
+    """The number that a text is, with thousands marked or not; `None` for another text."""
+    if not _NUMBER.fullmatch(value.strip()):
+        return None
+    try:
+        return Decimal(_THOUSANDS.sub("", value.strip()))
+    except InvalidOperation:
+        return None
+
+
+def _written(value: str, how: Normaliser) -> re.Pattern[str]:
+    """All writings of a value; no part of it can match in two ways."""
+    if how is Normaliser.EXACT:
+        return re.compile(re.escape(value))
+    if how is Normaliser.CASE:
+        return re.compile(re.escape(value), re.IGNORECASE)
+    if how is Normaliser.SPACE:
+        words = [re.escape(word) for word in value.split()]
+        return re.compile(r"\s{1,8}".join(words), re.IGNORECASE)
+    parts = [re.escape(part) for part in _id_parts(value)]
+    return re.compile(_SEPARATORS.join(parts), re.IGNORECASE)
+
+
+def _id_parts(value: str) -> list[str]:
+    return re.findall(r"[^\W_]+", value)
+
+
+def _look_of(value: str, how: Normaliser) -> re.Pattern[str]:
+    if how is Normaliser.ID:
+        return re.compile(_SEPARATORS.join(map(_look, _id_parts(value))), re.IGNORECASE)
+    return re.compile(_look(value))
+
+
+def _look(value: str) -> str:
+    return "".join(
+        r"\d" if char.isdigit() else "[A-Za-z]" if char.isalpha() else re.escape(char)
+        for char in value
+    )
+
+
+def _numbers(text: str, value: str) -> Iterator[Mention]:
+    wanted = number_in(value)
+    for mention in _whole(text, _NUMBER.finditer(text)):
+        if wanted is not None and number_in(mention.text) == wanted:
+            yield mention
+
+
+def _whole(text: str, found: Iterator[re.Match[str]]) -> Iterator[Mention]:
+    for match in found:
+        start, end = match.span()
+        if start < end and not _is_inside(text, start, end):
+            yield Mention(match.group(), start, _is_denied(text, start, end))
+
+
+def _is_inside(text: str, start: int, end: int) -> bool:
+    """Whether what stands there is a part of a longer token."""
+    return _joins(text[start], text[max(0, start - 2) : start][::-1]) or _joins(
+        text[end - 1], text[end : end + 2]
+    )
+
+
+def _joins(edge: str, beyond: str) -> bool:
+    """Whether the characters `beyond` the edge, going outwards, belong to its token."""
+    if not beyond or not _is_word(edge):
+        return False
+    if _is_word(beyond[0]):
+        return True
+    if len(beyond) < 2:
+        return False
+    if beyond[0] == "-":
+        return _is_word(beyond[1])
+    return beyond[0] in ".," and edge.isdigit() and beyond[1].isdigit()
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
+
+
+def _is_denied(text: str, start: int, end: int) -> bool:
+    before = re.split(r"[.!?;:,\n]\s", text[max(0, start - _WINDOW) : start])[-1]
+    after = text[end : end + _WINDOW]
+    return bool(_DENIED_BEFORE.search(before) or _DENIED_AFTER.match(after))

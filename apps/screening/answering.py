@@ -1,0 +1,73 @@
+"""What a check says of a trace, and how a key is called, where nothing may stop the work.
+
+A check that breaks on a stored trace is our fault and no reason to leave all others
+unanswered: it is written down as an answer that says so.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from apps.engine.check import (
+    Answer,
+    Check,
+    Evidence,
+    Judgement,
+    Parameter,
+    Screening,
+    hash_of_inputs,
+)
+from apps.engine.trace import Trace
+
+logger = logging.getLogger(__name__)
+
+BROKE = "check_broke"
+
+
+def answers_of(check: Check, trace: Trace) -> list[Screening]:
+    """Every answer of `check` about `trace`; one not applicable if the check breaks."""
+    try:
+        return list(check.run(trace))
+    except Exception as error:
+        logger.exception("The check %s broke on the trace %s", check.slug, trace.name)
+        return [_broke(check, error)]
+
+
+def _broke(check: Check, error: Exception) -> Screening:
+    said = Judgement(
+        answer=Answer.NOT_APPLICABLE,
+        reason_code=BROKE,
+        headline=f"{check.label} broke on this trace.",
+        reason=(
+            f"Evalsite's check broke on this trace ({type(error).__name__}). That is "
+            "our fault, and nothing is known about the trace from it."
+        ),
+    )
+    return said.with_evidence(Evidence(scope="trace"), hash_of_inputs(BROKE))
+
+
+def parameters_in_words(check: Check) -> str:
+    """`fewest calls: 5, largest share: 60 %`; empty for a check without parameters."""
+    values = check.parameters
+    return ", ".join(
+        f"{limit.label[:1].lower()}{limit.label[1:]}: "
+        f"{value_in_words(limit, values[limit.name])}"
+        for limit in check.limits
+    )
+
+
+def value_in_words(limit: Parameter, value: object) -> str:
+    """One value of a parameter with its unit, unless its label names that already."""
+    if isinstance(value, tuple | list):
+        return ", ".join(str(one) for one in value) or "none"
+    unit = "" if not limit.unit or limit.unit in limit.label.lower() else limit.unit
+    number = f"{value:,g}" if isinstance(value, float) else f"{value}"
+    return f"{number} {unit}".strip()
+
+
+def key_in_words(check: Check) -> str:
+    """`Output-length decay v1 (fewest calls 5, ...)`, for a line of history."""
+    parameters = parameters_in_words(check)
+    return f"{check.label} v{check.version}" + (
+        f" ({parameters})" if parameters else ""
+    )

@@ -1,0 +1,113 @@
+"""Latency shift: slower than a baseline, in the terms of the baseline's own traces."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.engine.check import Answer, Level
+from apps.engine.checks.latency_shift import LatencyShift
+from apps.engine.nulls import latency_baseline
+from apps.engine.sequences.calls import durations_by_name
+from apps.engine.trace import OrderSource
+from tests.engine.traces import call, tool, trace_of
+
+
+def run_of(*seconds: float, name: str = "m"):
+    """A trace whose model calls took this long, one after another."""
+    steps, at = [], 0.0
+    for seq, took in enumerate(seconds):
+        steps.append(call(seq, start=at, end=at + took, model=name))
+        at += took + 0.1
+    return trace_of(*steps)
+
+
+def baseline_of(traces: int, seconds: float = 1.0) -> dict[str, object]:
+    made = latency_baseline(
+        durations_by_name(run_of(*[seconds * (1 + 0.01 * n)] * 3))
+        for n in range(traces)
+    )
+    return {"baseline": made, "baseline_name": "May", "baseline_key": "k"}
+
+
+def answer(trace, **fields):
+    (found,) = LatencyShift(**fields).run(trace)
+    return found
+
+
+def test_a_trace_slower_than_every_one_of_a_baseline_is_a_review_signal():
+    found = answer(run_of(4, 4, 4), **baseline_of(99))
+    assert (found.answer, found.level) == (Answer.SIGNAL, Level.REVIEW_SIGNAL)
+    # The slowest trace of the baseline is above all of its others too: a tie of two.
+    assert found.evidence.chance.value == pytest.approx(4 / 100)
+    assert found.evidence.chance.floor == pytest.approx(2 / 100)
+    assert found.evidence.ratio == pytest.approx(4 / 1.49)
+    assert "not a finding" in found.reason
+    assert "“May”" in found.reason
+
+
+def test_the_expected_number_of_signals_is_what_ranks_give():
+    found = answer(run_of(1, 1, 1), **baseline_of(99))
+    # 5 % of both sides: 2 of 100 ranks on the slow side.
+    assert found.evidence.chance_of_signal == pytest.approx(0.02)
+
+
+def test_a_trace_like_the_others_is_quiet():
+    found = answer(run_of(1.3, 1.2, 1.3), **baseline_of(60))
+    assert (found.answer, found.level) == (Answer.QUIET, Level.TELEMETRY)
+
+
+def test_a_faster_trace_is_never_a_signal():
+    found = answer(run_of(0.1, 0.1), **baseline_of(60))
+    assert (found.answer, found.reason_code) == (Answer.QUIET, "not_slower")
+
+
+def test_a_little_slower_is_rare_and_still_not_material():
+    found = answer(run_of(1.7, 1.7, 1.7), **baseline_of(60))
+    assert (found.answer, found.reason_code) == (Answer.QUIET, "not_material")
+
+
+def test_a_small_baseline_says_that_it_cannot_give_a_signal():
+    found = answer(run_of(4, 4, 4), **baseline_of(38))
+    assert (found.answer, found.reason_code) == (
+        Answer.NOT_APPLICABLE,
+        "baseline_too_small",
+    )
+    found = answer(run_of(4, 4, 4), **baseline_of(39))
+    assert (found.answer, found.reason_code) == (Answer.QUIET, "not_rare")
+
+
+def test_without_a_baseline_it_does_not_apply():
+    assert answer(run_of(4)).reason_code == "no_baseline"
+
+
+def test_other_models_are_compared_with_nothing():
+    found = answer(run_of(4, 4, name="another"), **baseline_of(60))
+    assert (found.answer, found.reason_code) == (
+        Answer.NOT_APPLICABLE,
+        "nothing_alike",
+    )
+
+
+def test_calls_without_times_have_no_duration_and_never_zero():
+    step = {"start_ns": None, "end_ns": None}
+    trace = trace_of(call(0, step=step), call(1, step=step), order=OrderSource.FILE)
+    assert answer(trace, **baseline_of(60)).reason_code == "no_durations"
+
+
+def test_a_tool_and_a_model_of_one_name_are_two_things():
+    found = durations_by_name(trace_of(call(0, start=0, end=1), tool(1, "m")))
+    assert set(found) == {"model m", "tool m"}
+
+
+def test_another_baseline_is_another_parameter():
+    one = LatencyShift(**baseline_of(60))
+    assert one.parameters != LatencyShift().parameters
+    assert one.parameters["baseline"] == "k"
+
+
+@pytest.mark.parametrize(
+    "fields", [{"slower_at": 1}, {"slower_at": 101}, {"max_chance": 0}]
+)
+def test_its_parameters_have_limits(fields):
+    with pytest.raises(ValueError, match="must be"):
+        LatencyShift(**fields)

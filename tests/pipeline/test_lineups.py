@@ -1,0 +1,437 @@
+"""Catching up with a line-up: whole batches, in parallel, through kills, beside uploads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+import pytest
+from django.db import close_old_connections, connection, transaction
+
+from apps.accounts.models import Project
+from apps.accounts.operations import PrivacyChoice, set_privacy
+from apps.engine.check import Answer
+from apps.engine.checks import CHECKS
+from apps.engine.checks.output_decay import OutputDecay
+from apps.engine.traits import traits_of
+from apps.pipeline import lineups, tasks
+from apps.pipeline.lineups import (
+    answer_batch,
+    catch_up,
+    wake_catch_up,
+    wake_projects_behind,
+)
+from apps.pipeline.shadows import Wish, adopt_key
+from apps.review.models import HistoryEntry, Signal
+from apps.screening import lineup as lineup_module
+from apps.screening.answering import BROKE
+from apps.screening.lineup import lineup_of, parameters_hash
+from apps.screening.models import Adoption, Screening
+from apps.screening.operations import evidence_document
+from apps.traces.behind import behind, behind_count
+from apps.traces.models import Trace, Upload
+from apps.traces.queries import engine_trace
+from tests.adopting import FALLING, STEEP, adopt, caught_up, key
+from tests.factories import (
+    NOW,
+    decay_trace,
+    make_project,
+    tools_trace,
+    upload_bytes,
+    upload_traces,
+)
+from tests.formats.all_samples import FILES
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def older(monkeypatch):
+    """A release that knew fewer checks: what is uploaded lacks the others' answers."""
+    monkeypatch.setattr(lineup_module, "CHECKS", (OutputDecay(),))
+    return lambda: monkeypatch.setattr(lineup_module, "CHECKS", CHECKS)
+
+
+def is_caught_up(project: Project) -> bool:
+    return behind_count(project.pk, lineup_of(project.pk).name) == 0
+
+
+def answers() -> list[tuple]:
+    """Everything that is said about everything, without ids."""
+    return sorted(
+        Screening.objects.values_list(
+            "trace__name",
+            "check_slug",
+            "check_version",
+            "parameters_hash",
+            "scope",
+            "answer",
+            "level",
+            "headline",
+            "input_hash",
+        )
+    )
+
+
+def upload_some(project: Project, name: str = "some", count: int = 6) -> Upload:
+    traces = [
+        decay_trace(*lengths, name=f"{name} {number}")
+        for number, lengths in enumerate([FALLING, STEEP, (9, 8, 9)] * (count // 3))
+    ]
+    return upload_traces(
+        project, *traces, tools_trace("a", "b", name=f"{name} t"), name=f"{name}.jsonl"
+    )
+
+
+class TestTheStoredTrace:
+    """Every check says of the stored trace what it said of the one that was read."""
+
+    @pytest.mark.parametrize(
+        "choice",
+        [
+            PrivacyChoice(),
+            PrivacyChoice(redact_secrets=True),
+            PrivacyChoice(structure_only=True),
+        ],
+        ids=["whole", "redacted", "structure only"],
+    )
+    def test_of_every_sample_of_every_format(self, owner, choice):
+        project = make_project(owner=owner)
+        set_privacy(project=project, choice=choice, user=owner, now=NOW)
+        for slug, samples in FILES.items():
+            for sample in samples:
+                upload_bytes(project, sample, name=f"{slug}.json")
+        assert Trace.objects.count() > 60
+        self.assert_the_same()
+
+    @pytest.mark.slow
+    def test_of_real_files(self, owner, shared_data):
+        project = make_project(owner=owner)
+        files = sorted(path for path in shared_data.rglob("*") if path.is_file())
+        small = [path for path in files if path.stat().st_size < 400_000]
+        for path in small[::7]:
+            upload_bytes(project, path.read_bytes(), name=path.name)
+        assert Trace.objects.count() > 30
+        self.assert_the_same()
+
+    def assert_the_same(self) -> None:
+        lineup = lineup_of(Project.objects.get().pk)
+        for trace in Trace.objects.select_related("task"):
+            content = engine_trace(trace)
+            assert sorted(traits_of(content)) == sorted(trace.traits)
+            now = {
+                (check.slug, answer.evidence.scope[:80]): (
+                    answer.answer.value,
+                    answer.level.value,
+                    answer.headline,
+                    answer.input_hash,
+                    msgspec.json.decode(
+                        msgspec.json.encode(evidence_document(check, answer))
+                    ),
+                )
+                for check in lineup.checks
+                for answer in check.run(content)
+            }
+            rows = Screening.objects.filter(trace=trace).values_list(
+                "check_slug",
+                "scope",
+                "answer",
+                "level",
+                "headline",
+                "input_hash",
+                "evidence",
+            )
+            assert now == {row[:2]: row[2:] for row in rows}, trace.format
+
+
+class TestCatchingUp:
+    """What is behind is answered by what is missing, and by nothing else."""
+
+    def test_new_checks_of_a_release_answer_about_what_is_here(self, project, older):
+        upload_some(project)
+        upgrade = older
+        elsewhere = make_project(name="Elsewhere")
+        upgrade()
+        upload_some(elsewhere)
+        fresh = Screening.objects.filter(project=elsewhere)
+        expected = sorted(
+            fresh.values_list("trace__name", "check_slug", "scope", "answer")
+        )
+        assert not is_caught_up(project)
+        caught_up(project)
+        assert is_caught_up(project)
+        mine = Screening.objects.filter(project=project)
+        found = mine.values_list("trace__name", "check_slug", "scope", "answer")
+        assert sorted(found) == expected
+        signals = Signal.objects.values_list("project", "trace__name", "headline")
+        of_both = [
+            sorted(row[1:] for row in signals if row[0] == one.pk)
+            for one in (project, elsewhere)
+        ]
+        assert of_both[0] == of_both[1]
+
+    def test_a_new_check_is_pinned_then(self, project, older):
+        upload_some(project)
+        older()
+        caught_up(project)
+        pinned = set(Adoption.objects.values_list("check_slug", flat=True))
+        assert pinned == {check.slug for check in CHECKS}
+
+    def test_only_the_key_that_changed_answers_again(self, project):
+        upload_some(project)
+        before = set(Screening.objects.values_list("pk", flat=True))
+        adopt(project, last_percent=30)
+        new = Screening.objects.exclude(pk__in=before)
+        assert set(new.values_list("check_slug", flat=True)) == {"output-decay"}
+        assert set(new.values_list("parameters_hash", flat=True)) == {
+            parameters_hash(key(project))
+        }
+
+    def test_doing_it_again_changes_nothing(self, project):
+        upload_some(project)
+        adopt(project, last_percent=30)
+        before = answers(), list(HistoryEntry.objects.order_by("pk").values())
+        Trace.objects.update(screened_as="")
+        caught_up(project)
+        assert before == (answers(), list(HistoryEntry.objects.order_by("pk").values()))
+        assert is_caught_up(project)
+
+    def test_traits_of_old_traces_are_filled_in(self, project):
+        upload_some(project)
+        expected = dict(Trace.objects.values_list("name", "traits"))
+        assert all(expected.values())
+        Trace.objects.update(traits=[], screened_as="")
+        caught_up(project)
+        assert dict(Trace.objects.values_list("name", "traits")) == expected
+
+    def test_a_batch_is_bounded_by_steps_and_a_large_trace_goes_alone(
+        self, project, monkeypatch
+    ):
+        monkeypatch.setattr(lineups, "MOST_STEPS", 12)
+        lengths = [(1,) * 5, (2,) * 5, (3,) * 30, (4,) * 5]
+        upload_traces(
+            project, *(decay_trace(*one, name=str(one[0])) for one in lengths)
+        )
+        Trace.objects.update(screened_as="")
+        done = []
+        while waiting := behind(project.pk, lineup_of(project.pk).name, most=200):
+            done.append(answer_batch(waiting, project_id=project.pk, now=NOW))
+        assert done == [2, 1, 1]
+
+    def test_a_check_that_breaks_is_an_answer_that_says_so(self, project, monkeypatch):
+        upload_some(project)
+
+        def broken(self, trace):
+            raise ZeroDivisionError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(OutputDecay, "run", broken)
+            adopt(project, last_percent=30)
+        rows = Screening.objects.filter(reason_code=BROKE)
+        assert rows.count() == Trace.objects.count()
+        assert {row.answer for row in rows} == {Answer.NOT_APPLICABLE}
+        assert "our fault" in rows[0].evidence["reason"]
+        assert is_caught_up(project)
+
+    def test_a_killed_batch_leaves_nothing_half_done(self, project, monkeypatch):
+        upload_some(project)
+        adopt_key(
+            project_id=project.pk,
+            wish=Wish(key(project, last_percent=30)),
+            user_id=None,
+            now=NOW,
+        )
+        before = answers()
+
+        def killed(**_):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(lineups, "mark_screened", killed)
+            with pytest.raises(KeyboardInterrupt), transaction.atomic():
+                catch_up(project_id=project.pk, clock=lambda: NOW)
+        assert answers() == before
+        assert behind_count(project.pk, lineup_of(project.pk).name) == 7
+        caught_up(project)
+        assert is_caught_up(project)
+
+    def test_the_signals_are_ranked_when_it_has_caught_up(self, project):
+        upload_some(project)
+        Signal.objects.update(rank=0.7, q=None)
+        adopt(project, last_percent=30)
+        decay = Signal.objects.filter(check_slug="output-decay", state="open")
+        assert {signal.q is not None and signal.rank < 0.7 for signal in decay} == {
+            True
+        }
+
+
+class TestWaking:
+    """A worker is told when the change has been committed, and only then."""
+
+    def test_it_waits_for_the_commit(
+        self, project, monkeypatch, django_capture_on_commit_callbacks
+    ):
+        woken: list[int] = []
+        monkeypatch.setattr(lineups, "_send", woken.append)
+        with django_capture_on_commit_callbacks(execute=True):
+            wake_catch_up(project_id=project.pk)
+            assert woken == []
+        assert woken == [project.pk]
+
+    def test_a_broker_that_is_away_costs_nothing(
+        self, project, monkeypatch, django_capture_on_commit_callbacks
+    ):
+        def away(*_, **__):
+            raise lineups.OperationalError("connection refused")
+
+        monkeypatch.setattr(lineups.current_app, "send_task", away)
+        with django_capture_on_commit_callbacks(execute=True) as callbacks:
+            wake_catch_up(project_id=project.pk)
+        assert len(callbacks) == 1
+
+    def test_projects_that_are_behind_are_found_and_others_are_left(
+        self, project, monkeypatch, older
+    ):
+        upload_some(project)
+        empty = make_project(name="Empty")
+        woken: list[int] = []
+        monkeypatch.setattr(lineups, "_send", woken.append)
+        assert wake_projects_behind() == 0
+        older()
+        assert wake_projects_behind() == 1
+        assert woken == [project.pk] != [empty.pk]
+
+    def test_the_task_goes_on_until_nothing_is_behind(self, project, monkeypatch):
+        upload_some(project)
+        Trace.objects.update(screened_as="")
+        monkeypatch.setattr(lineups, "LONGEST_SECONDS", 0.0)
+        sent: list[int] = []
+        monkeypatch.setattr(
+            tasks.catch_up, "delay", lambda *, project_id: sent.append(project_id)
+        )
+        tasks.catch_up(project_id=project.pk)
+        assert sent == [project.pk]
+        monkeypatch.setattr(lineups, "LONGEST_SECONDS", 10.0)
+        tasks.catch_up(project_id=project.pk)
+        assert sent == [project.pk]
+
+
+def at_once(*acts: Callable[[], object]) -> list[object]:
+    """Do all of these at the same time, each on a connection of its own."""
+    start = threading.Barrier(len(acts))
+
+    def run(act: Callable[[], object]) -> object:
+        close_old_connections()
+        start.wait()
+        try:
+            return act()
+        except Exception as error:  # noqa: BLE001
+            return error
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(acts)) as pool:
+        return list(pool.map(run, acts))
+
+
+@pytest.mark.django_db(transaction=True)
+class TestAtTheSameTime:
+    """Uploads, adoptions and other workers go on meanwhile."""
+
+    @pytest.fixture(autouse=True)
+    def quiet_broker(self, monkeypatch):
+        monkeypatch.setattr(lineups, "_send", lambda project_id: None)
+
+    def test_only_one_worker_catches_up_with_a_project(self, project):
+        upload_some(project)
+        Trace.objects.update(screened_as="")
+        with lineups._alone(project.pk) as is_mine:
+            assert is_mine
+            [answer] = at_once(
+                lambda: catch_up(project_id=project.pk, clock=lambda: NOW)
+            )
+        assert answer is False
+        assert behind_count(project.pk, lineup_of(project.pk).name) == 7
+        [answer] = at_once(lambda: catch_up(project_id=project.pk, clock=lambda: NOW))
+        assert answer is False
+        assert is_caught_up(project)
+
+    def test_batches_in_parallel_answer_everything_once(self, project, monkeypatch):
+        monkeypatch.setattr(lineups, "MOST_STEPS", 10)
+        upload_some(project, count=30)
+        adopt_key(
+            project_id=project.pk,
+            wish=Wish(key(project, last_percent=30)),
+            user_id=None,
+            now=NOW,
+        )
+
+        def work():
+            done = 0
+            while waiting := behind(project.pk, lineup_of(project.pk).name, most=200):
+                done += answer_batch(waiting, project_id=project.pk, now=NOW)
+            return done
+
+        done = at_once(work, work, work)
+        assert all(isinstance(one, int) for one in done), done
+        self.assert_whole(project)
+
+    def test_adopting_while_an_upload_is_read_ends_in_the_same_queue(self, project):
+        upload_some(project, "first")
+
+        def upload():
+            return upload_some(project, "second", count=60).state
+
+        def change():
+            for percent in (30, 60, 40):
+                adopt(project, last_percent=percent)
+
+        at_once(upload, change)
+        caught_up(project)
+        assert Trace.objects.count() == 68
+        self.assert_whole(project)
+
+    def test_of_two_who_adopt_at_once_one_is_told(self, project):
+        upload_some(project)
+        wishes = [Wish(key(project, last_percent=p), seen=1) for p in (30, 40, 50)]
+        results = at_once(
+            *(
+                lambda wish=wish: adopt_key(
+                    project_id=project.pk, wish=wish, user_id=None, now=NOW
+                )
+                for wish in wishes
+            )
+        )
+        adopted = [one for one in results if isinstance(one, Adoption)]
+        refused = [str(one) for one in results if isinstance(one, Exception)]
+        assert [one.number for one in adopted] == [2]
+        assert ["Somebody" in sentence for sentence in refused] == [True, True]
+        caught_up(project)
+        self.assert_whole(project)
+
+    def assert_whole(self, project: Project) -> None:
+        """The queue is what a project would have that began with this line-up."""
+        assert is_caught_up(project)
+        lineup = lineup_of(project.pk)
+        traces = Trace.objects.filter(project=project)
+        for entry in lineup.entries:
+            slug, version, parameters = entry.key
+            rows = Screening.objects.filter(
+                project=project,
+                check_slug=slug,
+                check_version=version,
+                parameters_hash=parameters,
+            )
+            assert rows.values("trace").distinct().count() == traces.count(), slug
+        queued = Screening.objects.filter(
+            lineup.current(), project=project, answer="signal", level="review_signal"
+        )
+        standing = Signal.objects.filter(project=project).exclude(state="superseded")
+        assert set(standing.values_list("screening", flat=True)) == set(
+            queued.values_list("pk", flat=True)
+        )
+        for upload in Upload.objects.filter(project=project):
+            mine = standing.filter(trace__upload=upload)
+            assert upload.signal_count == mine.count()

@@ -1,0 +1,469 @@
+"""A shadow answers under a key of its own and moves nothing; adopting it settles all."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import msgspec
+import pytest
+from django.db import connection
+from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
+
+from apps.engine.check import Level
+from apps.engine.checks.output_decay import OutputDecay
+from apps.pipeline import shadows as pipeline
+from apps.pipeline import tasks
+from apps.pipeline.shadows import (
+    AdoptedMeanwhile,
+    NothingToChange,
+    Wish,
+    adopt_key,
+    begin_shadow,
+    run_shadow,
+    set_paused,
+)
+from apps.reports.models import Report
+from apps.reports.operations import freeze
+from apps.review import operations as review
+from apps.review.models import HistoryEntry, Signal
+from apps.review.operations import DecisionInput
+from apps.review.queries import QueueFilter, counts
+from apps.review.shadow_results import Change, Pair, changed_page, compare
+from apps.review.transitions import Verdict
+from apps.screening import shadows
+from apps.screening.lineup import lineup_of
+from apps.screening.models import Adoption, Screening, Shadow
+from apps.screening.queries import answers_about, counts_per_check
+from apps.screening.shadows import (
+    MAX_TRIES,
+    CannotShadow,
+    LostShadow,
+    advance,
+    cancel_shadow,
+    candidate,
+    check_of,
+    claim_shadow,
+    free_shadow_ids,
+    give_up_stuck_shadows,
+)
+from apps.traces.models import Trace
+from tests.adopting import FALLING, STEEP, adopt, caught_up, key, shadowed
+from tests.factories import NOW, decay_trace, upload_traces
+
+pytestmark = pytest.mark.django_db
+GENTLE = (100, 95, 90, 85, 80)
+
+
+@pytest.fixture
+def three(project):
+    upload_traces(
+        project,
+        decay_trace(*FALLING, name="falling"),
+        decay_trace(*STEEP, name="steep"),
+        decay_trace(*GENTLE, name="gentle"),
+    )
+
+
+def decide(name, user, verdict, reason="") -> None:
+    signal = Signal.objects.get(trace__name=name)
+    review.decide(
+        signal_id=signal.pk,
+        user=user,
+        decision=DecisionInput(verdict=verdict, reason=reason),
+        base_version=signal.version,
+    )
+
+
+def pair(project, shadow) -> Pair:
+    lineup = lineup_of(project.pk)
+    return Pair(
+        project, lineup.by_slug[shadow.check_slug].check, check_of(shadow, lineup)
+    )
+
+
+def everything_people_see(project, user) -> list:
+    lineup = lineup_of(project.pk)
+    report = freeze(
+        project=project,
+        user=user,
+        title="The same",
+        where=QueueFilter(view="all"),
+        now=NOW,
+    )
+    document = json.loads(Report.objects.get(pk=report.pk).document)
+    return [
+        list(Signal.objects.order_by("pk").values()),
+        list(HistoryEntry.objects.order_by("pk").values()),
+        counts(project=project, user=user),
+        counts_per_check(project),
+        [
+            list(answers_about(trace.pk, lineup=lineup).values())
+            for trace in Trace.objects.order_by("pk")
+        ],
+        list(Trace.objects.order_by("pk").values()),
+        document,
+    ]
+
+
+class TestRunning:
+    """It answers about every trace, and nothing else happens."""
+
+    def test_the_queue_and_every_count_stay_as_they_are(self, project, three, owner):
+        before = everything_people_see(project, owner)
+        shadow = shadowed(project, last_percent=90, min_calls=6)
+        assert (shadow.state, shadow.traces_done, shadow.traces_total) == ("done", 3, 3)
+        own = Screening.objects.filter(parameters_hash=shadow.parameters_hash)
+        assert own.values("trace").distinct().count() == 3
+        assert everything_people_see(project, owner) == before
+
+    def test_the_key_that_counts_is_not_tried(self, project, three):
+        with pytest.raises(CannotShadow, match="counts already"):
+            shadowed(project, last_percent=60)
+
+    def test_a_key_that_is_being_tried_is_not_tried_twice(self, project, three):
+        check = key(project, last_percent=30)
+        one, is_new = begin_shadow(project=project, check=check, user_id=None, now=NOW)
+        two, is_new_too = begin_shadow(
+            project=project, check=check, user_id=None, now=NOW
+        )
+        assert (is_new, is_new_too) == (True, False)
+        assert one == two
+
+    def test_a_parameter_out_of_its_range_is_refused_in_a_sentence(self, project):
+        lineup = lineup_of(project.pk)
+        with pytest.raises(ValueError, match="must be at least 5 and at most 1,000"):
+            candidate(lineup, "output-decay", version=1, values={"min_calls": 2})
+        with pytest.raises(CannotShadow, match="no such version"):
+            candidate(lineup, "output-decay", version=99, values={})
+
+    def test_traces_that_have_answers_are_not_asked_again(
+        self, project, three, monkeypatch
+    ):
+        first = shadowed(project, last_percent=30)
+        asked = []
+        run = OutputDecay.run
+
+        def watched(self, trace):
+            asked.append(trace.name)
+            return run(self, trace)
+
+        monkeypatch.setattr(OutputDecay, "run", watched)
+        upload_traces(project, decay_trace(*STEEP, name="later"), name="later.jsonl")
+        asked.clear()
+        second = shadowed(project, last_percent=30)
+        assert second.pk != first.pk
+        assert asked == ["later"]
+
+    def test_it_goes_on_where_another_worker_stopped(self, project, three, monkeypatch):
+        monkeypatch.setattr(pipeline, "MOST_TRACES", 1)
+        monkeypatch.setattr(pipeline, "LONGEST_SECONDS", 0.0)
+        shadow, _ = begin_shadow(
+            project=project,
+            check=key(project, last_percent=30),
+            user_id=None,
+            now=NOW,
+        )
+        claim = claim_shadow(shadow_id=shadow.pk, lease_seconds=60)
+        [first, *_] = Trace.objects.order_by("pk")
+        pipeline._answer(claim, [first.pk])
+        assert run_shadow(shadow_id=shadow.pk) is False, "someone has it"
+        Shadow.objects.update(claimed_until=Now())
+        monkeypatch.setattr(pipeline, "LONGEST_SECONDS", 10.0)
+        assert run_shadow(shadow_id=shadow.pk) is False
+        shadow.refresh_from_db()
+        assert (shadow.state, shadow.traces_done) == ("done", 3)
+
+    def test_a_cancelled_one_writes_nothing_more(self, project, three):
+        shadow, _ = begin_shadow(
+            project=project,
+            check=key(project, last_percent=30),
+            user_id=None,
+            now=NOW,
+        )
+        claim = claim_shadow(shadow_id=shadow.pk, lease_seconds=60)
+        assert cancel_shadow(shadow_id=shadow.pk)
+        assert not cancel_shadow(shadow_id=shadow.pk)
+        ids = list(Trace.objects.values_list("pk", flat=True))
+        with pytest.raises(LostShadow):
+            pipeline._answer(claim, ids)
+        own = Screening.objects.filter(parameters_hash=shadow.parameters_hash)
+        assert not own.exists()
+        assert run_shadow(shadow_id=shadow.pk) is False
+
+    def test_an_old_worker_whose_lease_ended_is_refused(self, project, three):
+        shadow, _ = begin_shadow(
+            project=project,
+            check=key(project, last_percent=30),
+            user_id=None,
+            now=NOW,
+        )
+        old = claim_shadow(shadow_id=shadow.pk, lease_seconds=60)
+        Shadow.objects.update(claimed_until=Now() - timedelta(seconds=1))
+        assert claim_shadow(shadow_id=shadow.pk, lease_seconds=60) is not None
+        with pytest.raises(LostShadow):
+            advance(old, last_trace=1, done=1)
+
+    def test_after_three_tries_it_has_failed_with_a_sentence(self, project, three):
+        shadow, _ = begin_shadow(
+            project=project,
+            check=key(project, last_percent=30),
+            user_id=None,
+            now=NOW,
+        )
+        for _ in range(MAX_TRIES):
+            assert claim_shadow(shadow_id=shadow.pk, lease_seconds=60) is not None
+            assert give_up_stuck_shadows() == 0
+            Shadow.objects.update(claimed_until=Now() - timedelta(seconds=1))
+        assert claim_shadow(shadow_id=shadow.pk, lease_seconds=60) is None
+        assert free_shadow_ids() == []
+        assert give_up_stuck_shadows() == 1
+        shadow.refresh_from_db()
+        assert shadow.state == "failed"
+        assert "ended its worker 3 times" in shadow.failure
+
+    def test_a_version_that_is_gone_ends_it_with_a_sentence(
+        self, project, three, monkeypatch
+    ):
+        shadow, _ = begin_shadow(
+            project=project,
+            check=key(project, last_percent=30),
+            user_id=None,
+            now=NOW,
+        )
+        monkeypatch.setattr(shadows, "versions_of", lambda slug: ())
+        assert run_shadow(shadow_id=shadow.pk) is False
+        shadow.refresh_from_db()
+        assert (shadow.state, shadow.failure[:12]) == ("failed", "This version")
+
+    def test_one_whose_message_was_lost_is_found(self, project, three, monkeypatch):
+        shadow, _ = begin_shadow(
+            project=project,
+            check=key(project, last_percent=30),
+            user_id=None,
+            now=NOW,
+        )
+        Shadow.objects.update(created_at=Now())
+        assert free_shadow_ids() == []
+        Shadow.objects.update(created_at=Now() - timedelta(seconds=11))
+        sent: list[int] = []
+        monkeypatch.setattr(
+            tasks.run_shadow, "delay", lambda *, shadow_id: sent.append(shadow_id)
+        )
+        tasks.resume_stuck()
+        assert sent == [shadow.pk]
+
+    def test_a_broker_that_is_away_costs_nothing(
+        self, project, three, monkeypatch, django_capture_on_commit_callbacks
+    ):
+        def away(*_, **__):
+            raise pipeline.OperationalError("connection refused")
+
+        monkeypatch.setattr(pipeline.current_app, "send_task", away)
+        with django_capture_on_commit_callbacks(execute=True) as callbacks:
+            begin_shadow(
+                project=project,
+                check=key(project, last_percent=30),
+                user_id=None,
+                now=NOW,
+            )
+        assert len(callbacks) == 1
+        assert Shadow.objects.get().state == "running"
+
+
+class TestTheResult:
+    """What appears, vanishes and persists, with what people said of it."""
+
+    def test_signals_are_sorted_by_what_becomes_of_them(self, project, three):
+        found = compare(pair(project, shadowed(project, last_percent=90)))
+        assert {c: d.total for c, d in found.changes.items()} == {
+            Change.APPEAR: 1,
+            Change.VANISH: 0,
+            Change.PERSIST: 2,
+        }
+        tight = compare(pair(project, shadowed(project, last_percent=30)))
+        assert {c: d.total for c, d in tight.changes.items()} == {
+            Change.APPEAR: 0,
+            Change.VANISH: 1,
+            Change.PERSIST: 1,
+        }
+        assert (tight.current.queued, tight.shadow.queued) == (2, 1)
+        assert (tight.compared, tight.unanswered) == (3, 0)
+
+    def test_it_says_which_decisions_would_be_lost(self, project, three, reviewer):
+        decide("falling", reviewer, Verdict.CONFIRM)
+        decide("steep", reviewer, Verdict.DISMISS, "converged")
+        found = compare(pair(project, shadowed(project, last_percent=30)))
+        vanishing = found.changes[Change.VANISH]
+        assert (vanishing.confirmed, vanishing.dismissals) == (1, 0)
+        persisting = found.changes[Change.PERSIST]
+        assert persisting.dismissed == {"converged": 1}
+
+    def test_precision_of_both_is_that_of_inherited_decisions(
+        self, project, three, reviewer
+    ):
+        decide("falling", reviewer, Verdict.CONFIRM)
+        decide("steep", reviewer, Verdict.DISMISS, "converged")
+        found = compare(pair(project, shadowed(project, last_percent=30)))
+        now, then = found.current.decided, found.shadow.decided
+        assert (now.confirmed, now.dismissals) == (1, 1)
+        assert (then.confirmed, then.dismissals) == (0, 1)
+        assert now.precision is not None
+        assert now.precision.low < 0.5 < now.precision.high
+
+    def test_without_a_decision_there_is_no_precision(self, project, three):
+        found = compare(pair(project, shadowed(project, last_percent=30)))
+        assert found.current.decided.precision is None
+
+    def test_what_chance_gives_stands_beside_both(self, project, three):
+        found = compare(pair(project, shadowed(project, last_percent=30)))
+        for side in (found.current, found.shadow):
+            assert side.chance is not None
+            assert side.chance.tested == side.applicable == 3
+        assert found.shadow.chance.expected <= found.current.chance.expected
+
+    def test_telemetry_is_counted_apart(self, project):
+        upload_traces(
+            project, decay_trace(5, 5, 5, 5, 1, name="tied"), decay_trace(*STEEP)
+        )
+        shadow = shadowed(project, max_chance=1.0)
+        found = compare(pair(project, shadow))
+        assert (found.current.queued, found.current.telemetry) == (1, 1)
+        assert (found.shadow.queued, found.shadow.telemetry) == (2, 0)
+        tied = Screening.objects.filter(trace__name="tied", check_slug="output-decay")
+        levels = {row.parameters_hash: row.level for row in tied}
+        assert levels[shadow.parameters_hash] == Level.REVIEW_SIGNAL
+
+    def test_each_signal_is_listed_with_its_trace_and_decision(
+        self, project, three, reviewer
+    ):
+        decide("falling", reviewer, Verdict.CONFIRM)
+        both = pair(project, shadowed(project, last_percent=30))
+        [row] = changed_page(both, Change.VANISH)
+        assert (row.trace.name, row.decided_verdict) == ("falling", "confirm")
+        assert row.signal_there == Signal.objects.get(trace__name="falling").pk
+        [row] = changed_page(both, Change.PERSIST)
+        assert (row.trace.name, row.decided_verdict) == ("steep", None)
+        assert row.reads_the_same
+        assert changed_page(both, Change.PERSIST, after=row.pk) == []
+
+    def test_another_version_that_reads_otherwise_is_matched_by_scope(
+        self, project, three, reviewer, monkeypatch
+    ):
+        decide("steep", reviewer, Verdict.CONFIRM)
+
+        @dataclass(frozen=True)
+        class Newer(OutputDecay):
+            version: int = field(default=2, init=False)
+
+            def run(self, trace):
+                for answer in OutputDecay.run(self, trace):
+                    yield msgspec.structs.replace(answer, input_hash="e" * 64)
+
+        newer = Newer()
+        monkeypatch.setattr(shadows, "versions_of", lambda slug: (newer, OutputDecay()))
+        shadow, _ = begin_shadow(project=project, check=newer, user_id=None, now=NOW)
+        assert run_shadow(shadow_id=shadow.pk) is False
+        both = Pair(project, OutputDecay(), newer)
+        found = compare(both)
+        assert found.changes[Change.PERSIST].total == 2
+        assert {row.reads_the_same for row in changed_page(both, Change.PERSIST)} == {
+            False
+        }
+        # What nobody saw has no decision: it is not inherited by scope.
+        assert found.current.decided.confirmed == 1
+        assert found.shadow.decided.confirmed == 0
+
+    def test_traces_that_came_since_are_said(self, project, three):
+        shadow = shadowed(project, last_percent=30)
+        upload_traces(project, decay_trace(*STEEP, name="later"), name="later.jsonl")
+        found = compare(pair(project, shadow))
+        assert (found.compared, found.unanswered) == (3, 1)
+
+    def test_it_takes_the_same_queries_for_many_traces(self, project, three):
+        def queries() -> int:
+            both = pair(project, shadowed(project, last_percent=30))
+            with CaptureQueriesContext(connection) as seen:
+                compare(both)
+                changed_page(both, Change.PERSIST)
+            return len(seen)
+
+        few = queries()
+        upload_traces(
+            project,
+            *(decay_trace(*STEEP, name=f"more {n}") for n in range(12)),
+            name="more.jsonl",
+        )
+        assert queries() == few
+
+
+@pytest.mark.usefixtures("three")
+class TestAdopting:
+    """One act makes a key current; the history is kept and can be gone back to."""
+
+    def change(self, project, **values) -> Adoption:
+        return adopt_key(
+            project_id=project.pk,
+            wish=Wish(key(project, **values), note="Too many."),
+            user_id=None,
+            now=NOW,
+        )
+
+    def test_the_queue_is_what_the_result_said(self, project):
+        shadow = shadowed(project, last_percent=30)
+        said = compare(pair(project, shadow)).shadow.queued
+        adopt(project, last_percent=30)
+        assert Signal.objects.filter(state="open").count() == said == 1
+        shadow.refresh_from_db()
+        assert shadow.state == "adopted"
+
+    def test_its_answers_are_taken_over_and_not_computed_again(
+        self, project, monkeypatch
+    ):
+        shadowed(project, last_percent=30)
+        before = Screening.objects.count()
+        monkeypatch.setattr(
+            "apps.pipeline.lineups.engine_trace",
+            lambda trace: pytest.fail("The stored trace was read again."),
+        )
+        adopt(project, last_percent=30)
+        assert Screening.objects.count() == before
+
+    def test_every_change_is_a_row_of_its_own(self, project):
+        self.change(project, last_percent=30)
+        self.change(project, last_percent=60)
+        rows = Adoption.objects.filter(check_slug="output-decay").order_by("number")
+        found = [(row.number, row.parameters["last_percent"], row.note) for row in rows]
+        assert found == [(1, 60, ""), (2, 30, "Too many."), (3, 60, "Too many.")]
+
+    def test_what_counts_already_is_not_adopted_again(self, project):
+        with pytest.raises(NothingToChange, match="counts already"):
+            self.change(project, last_percent=60)
+
+    def test_one_who_saw_an_older_history_is_told(self, project):
+        wish = Wish(key(project, last_percent=40), seen=1)
+        self.change(project, last_percent=30)
+        with pytest.raises(AdoptedMeanwhile, match="since you opened the page"):
+            adopt_key(project_id=project.pk, wish=wish, user_id=None, now=NOW)
+
+    def test_a_paused_check_stays_paused(self, project):
+        set_paused(
+            project_id=project.pk,
+            slug="output-decay",
+            is_paused=True,
+            user_id=None,
+            now=NOW,
+        )
+        with pytest.raises(NothingToChange, match="is paused already"):
+            set_paused(
+                project_id=project.pk,
+                slug="output-decay",
+                is_paused=True,
+                user_id=None,
+                now=NOW,
+            )
+        assert self.change(project, last_percent=30).state == "paused"
+        caught_up(project)
+        assert not Signal.objects.filter(state="open").exists()
