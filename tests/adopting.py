@@ -58,9 +58,11 @@ def shadowed(project: Project, slug: str = "output-decay", **values: Any) -> Sha
     return shadow
 
 
-def make_regression_case(project: Project) -> RegressionCase:
-    """A case of the project's first signal, as a reviewer makes it."""
-    signal = Signal.objects.filter(project=project).order_by("pk")[0]
+def make_regression_case(
+    project: Project, signal: Signal | None = None
+) -> RegressionCase:
+    """A case of a signal, of the project's first one by default."""
+    signal = signal or Signal.objects.filter(project=project).order_by("pk")[0]
     new = NewCase(
         check_slug=signal.check_slug,
         name="A run that ends in short answers",

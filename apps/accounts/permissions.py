@@ -21,6 +21,7 @@ class Permission(StrEnum):
 
     VIEW = "view"
     REVIEW = "review"
+    MANAGE_SETS = "manage_sets"
     FREEZE_REPORT = "freeze_report"
     UPLOAD = "upload"
     MANAGE_TOKENS = "manage_tokens"
@@ -32,6 +33,7 @@ class Permission(StrEnum):
 LEAST_ROLE: dict[Permission, Role] = {
     Permission.VIEW: Role.VIEWER,
     Permission.REVIEW: Role.REVIEWER,
+    Permission.MANAGE_SETS: Role.REVIEWER,
     Permission.FREEZE_REPORT: Role.REVIEWER,
     Permission.UPLOAD: Role.MAINTAINER,
     Permission.MANAGE_TOKENS: Role.MAINTAINER,
@@ -45,6 +47,7 @@ _ORDER = list(Role)
 _WORDS: dict[Permission, str] = {
     Permission.VIEW: "see this project",
     Permission.REVIEW: "decide signals",
+    Permission.MANAGE_SETS: "make and change trace sets",
     Permission.FREEZE_REPORT: "freeze reports",
     Permission.UPLOAD: "upload traces",
     Permission.MANAGE_TOKENS: "manage API tokens",

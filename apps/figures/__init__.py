@@ -7,6 +7,7 @@ page turns it into a colour of its theme. Nothing here draws a missing value as 
 from apps.figures.chance import chance_figure, lattice_figure
 from apps.figures.sequence import sequence_figure
 from apps.figures.sparkline import Sparkline, sparkline_of
+from apps.figures.tool_mix import tool_mix_figure
 from apps.figures.trend import TrendLine, TrendPoint, trend_figure
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "lattice_figure",
     "sequence_figure",
     "sparkline_of",
+    "tool_mix_figure",
     "trend_figure",
 ]

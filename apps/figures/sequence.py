@@ -113,11 +113,11 @@ def _hover(series: Series, place: int) -> str:
     words = NOT_REPORTED if value is None else f"{_number(value)} {series.unit}"
     label = series.labels[place] if place < len(series.labels) else None
     parts = [f"step {series.steps[place] + 1}", words, *([label] if label else [])]
-    return "<br>".join(map(_inert, parts))
+    return "<br>".join(map(inert, parts))
 
 
-def _inert(text: str) -> str:
-    # Plotly reads a few tags in hover texts; a tool may be called `<b>`.
+def inert(text: str) -> str:
+    """`text` for a label or hover: Plotly reads tags there; a tool may be `<b>`."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

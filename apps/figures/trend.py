@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 _HOVER: Final = "%{hovertext}<extra></extra>"
+_LONGEST: Final = 26
 # A shape besides the colour tells the lines apart.
 _LOOKS: Final = (("accent", "circle"), ("mute", "square-open"))
 
@@ -32,7 +33,8 @@ class TrendLine(msgspec.Struct, frozen=True):
 def trend_figure(lines: Sequence[TrendLine], *, unit: str) -> dict[str, Any]:
     """A Plotly figure (`data` and `layout`, JSON values) of at most two lines.
 
-    A period in which nothing was counted is a gap, never a point at 0.
+    A period in which nothing was counted is a gap, never a point at 0. Periods are told
+    apart by the first 26 characters of their labels.
     """
     return {
         "data": [
@@ -45,9 +47,9 @@ def trend_figure(lines: Sequence[TrendLine], *, unit: str) -> dict[str, Any]:
             "xaxis": {"type": "category", "showgrid": False},
             "yaxis": {
                 "title": {"text": unit},
-                "range": [0, 100],
+                "range": [0, 104],
                 "ticksuffix": " %",
-                "rangemode": "tozero",
+                "dtick": 20,
             },
         },
     }
@@ -64,7 +66,7 @@ def _trace(line: TrendLine, tone: str, symbol: str) -> dict[str, Any]:
         "mode": "lines+markers",
         "name": _inert(line.name),
         "meta": tone,
-        "x": [_inert(point.label) for point in line.points],
+        "x": [_inert(_short(point.label)) for point in line.points],
         "y": [point.value for point in line.points],
         "connectgaps": False,
         "marker": {"symbol": symbol, "size": 8},
@@ -79,6 +81,10 @@ def _trace(line: TrendLine, tone: str, symbol: str) -> dict[str, Any]:
         "hovertext": [_inert(f"{point.label}: {point.words}") for point in line.points],
         "hovertemplate": _HOVER,
     }
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"
 
 
 def _inert(text: str) -> str:

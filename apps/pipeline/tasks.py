@@ -8,7 +8,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.live.operations import forget_spans
-from apps.pipeline import lineups, shadows
+from apps.pipeline import baselines, lineups, shadows
 from apps.pipeline.heartbeat import kept_alive
 from apps.pipeline.live import assemble_due, give_up_hopeless
 from apps.pipeline.reading import read_upload
@@ -37,6 +37,8 @@ def resume_stuck(**_later: Any) -> None:
     give_up_stuck_shadows()
     for shadow_id in free_shadow_ids():
         run_shadow.delay(shadow_id=shadow_id)
+    for trace_set_id in baselines.waiting_baselines(now=timezone.now()):
+        make_baseline.delay(trace_set_id=trace_set_id)
 
 
 @shared_task(name="pipeline.catch_up")
@@ -57,6 +59,12 @@ def run_shadow(*, shadow_id: int, **_later: Any) -> None:
     """Go on with one shadow, unless someone does already."""
     if shadows.run_shadow(shadow_id=shadow_id):
         run_shadow.delay(shadow_id=shadow_id)
+
+
+@shared_task(name="pipeline.make_baseline")
+def make_baseline(*, trace_set_id: int, **_later: Any) -> None:
+    """Make a set the baseline of its project, if that is still wanted."""
+    baselines.make_baseline(trace_set_id=trace_set_id, clock=timezone.now)
 
 
 @shared_task(name="pipeline.remove_abandoned_files")

@@ -78,7 +78,7 @@ def _standing_facts(signal: SignalPart) -> tuple[Fact, ...]:
     is_finding = signal.standing != "signal"
     words = signal.standing_words if is_finding else "a signal, not a finding"
     return (
-        Fact("Corrected for the number looked at", own(q_in_words(signal.q))),
+        Fact("Corrected (q)", own(q_in_words(signal.q))),
         Fact("Standing", said(words)),
     )
 

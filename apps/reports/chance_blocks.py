@@ -7,7 +7,6 @@ from apps.reports.chance_words import (
     Q_MEANS,
     comparison,
     expected_with_interval,
-    q_in_words,
 )
 from apps.reports.document import CheckPart, ReportDocument, SignalPart
 from apps.reports.outline import (
@@ -127,7 +126,7 @@ def _finding_row(signal: SignalPart, labels: dict[str, str]) -> tuple[Cell, ...]
         own(number(signal.id)),
         said(labels.get(signal.check, signal.check)),
         said(signal.headline),
-        own(q_in_words(signal.q)),
+        own(percent(signal.q) if signal.q is not None else "a fact"),
         said(signal.standing_words),
         said(signal.trace.name),
     )

@@ -81,7 +81,7 @@ def amount(value: float) -> str:
     if value < 0.01:
         return "less than 0.01"
     if value >= 10:
-        return f"about {number(round(value, 1))}"
+        return f"about {number(round(value, 1) if value < 1000 else round(value))}"
     return "about " + f"{value:.2f}".rstrip("0").rstrip(".")
 
 

@@ -7,7 +7,7 @@ signals that are at least as rare chance alone would explain (Benjamini and Hoch
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from django.db import connection, transaction
 
@@ -69,7 +69,7 @@ def rank_signals(project_id: int, lineup: LineUp) -> int:
     or decided is not touched but for these two columns.
     """
     keys = [entry.key for entry in lineup.entries]
-    values = {
+    values: dict[str, Any] = {
         "project": project_id,
         "fact": FACT_RANK,
         "slugs": [key[0] for key in keys],

@@ -183,7 +183,6 @@ class GroupRate(msgspec.Struct, frozen=True):
     applicable: int
     signals: int
     queued: int
-    traces: int
     of_kind: int
 
 
@@ -195,7 +194,6 @@ WITH key AS ({KEYS}
         COUNT(*) FILTER (WHERE s.answer = 'signal') AS signals,
         COUNT(*) FILTER (WHERE s.answer = 'signal' AND s.level = 'review_signal')
             AS queued,
-        COUNT(DISTINCT s.trace_id) AS traces,
         MAX(t.upload_id) AS last_upload
     FROM key
     JOIN screening_screening AS s ON {ON_KEY}
@@ -213,8 +211,7 @@ WITH key AS ({KEYS}
         COUNT(*) OVER (PARTITION BY check_version, parameters_hash, kind) AS of_kind
     FROM counted
 )
-SELECT check_version, parameters_hash, kind, name, applicable, signals, queued, traces,
-    of_kind
+SELECT check_version, parameters_hash, kind, name, applicable, signals, queued, of_kind
 FROM placed
 WHERE CASE WHEN kind IN ('day', 'week', 'upload') THEN by_time <= %(latest)s
     ELSE by_size <= %(largest)s END

@@ -29,7 +29,7 @@ from apps.review.models import BlindLook, Signal
 from apps.screening.lineup import LineUp, lineup_of
 from apps.screening.models import RegressionCase
 from apps.screening.regression import cases_of
-from apps.traces.models import Task, Trace, Upload
+from apps.traces.models import Task, Trace, TraceSet, Upload
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -75,6 +75,14 @@ class Place:
     def task(self, task_id: int) -> Task:
         """A task of this project, or 404."""
         return _or_404(Task.objects.filter(project=self.project, pk=task_id).first())
+
+    def trace_set(self, slug: str) -> TraceSet:
+        """A trace set of this project, or 404."""
+        return _or_404(
+            TraceSet.objects.filter(project=self.project, slug=slug)
+            .select_related("created_by")
+            .first()
+        )
 
     def signal(self, signal_id: int) -> Signal:
         """A signal of this project, or 404."""

@@ -56,6 +56,12 @@ _ITEMS = (
     ("traces", "Traces", "route", ("traces", "trace")),
     ("tasks", "Tasks", "database", ("tasks", "task")),
     (
+        "compare",
+        "Compare",
+        "arrow-right-left",
+        ("compare", "sets", "set-new", "trace-set", "set-delete"),
+    ),
+    (
         "contracts",
         "Contracts",
         "shield",

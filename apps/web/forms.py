@@ -60,6 +60,19 @@ class JoinForm(forms.Form):
     into = forms.CharField(max_length=300, label="Task")
 
 
+class TraceSetForm(forms.Form):
+    """What a trace set is called, and why it was made."""
+
+    name = forms.CharField(max_length=80)
+    note = forms.CharField(max_length=2_000, required=False)
+
+
+class BaselineForm(forms.Form):
+    """Make a set the baseline, or let the project have none."""
+
+    act = forms.ChoiceField(choices=[("choose", "Choose"), ("clear", "Clear")])
+
+
 class MemberForm(forms.Form):
     """Add a member by user name; a new user gets a one-time sign-in link."""
 

@@ -9,6 +9,7 @@ from apps.web.views import (
     blind,
     calibration,
     checks,
+    compare,
     contracts,
     health,
     projects,
@@ -17,6 +18,7 @@ from apps.web.views import (
     regression,
     reports,
     resumable,
+    sets,
     settings,
     shadows,
     signals,
@@ -51,6 +53,21 @@ task_urls = [
     path("<int:task_id>/rename/", tasks.rename, name="task-rename"),
     path("<int:task_id>/join/", tasks.join, name="task-join"),
     path("<int:task_id>/part/", tasks.part, name="task-part"),
+]
+
+set_urls = [
+    path("", sets.sets, name="sets"),
+    path("new/", sets.new_set, name="set-new"),
+    path("<slug:set_slug>/", sets.trace_set, name="trace-set"),
+    path("<slug:set_slug>/rename/", sets.rename, name="set-rename"),
+    path("<slug:set_slug>/delete/", sets.delete, name="set-delete"),
+    path("<slug:set_slug>/baseline/", sets.baseline, name="set-baseline"),
+]
+
+compare_urls = [
+    path("", compare.compare, name="compare"),
+    path("comparison.json", compare.as_json, name="compare-json"),
+    path("comparison.md", compare.as_markdown, name="compare-markdown"),
 ]
 
 signal_urls = [
@@ -133,6 +150,8 @@ project_urls: list[URLPattern | URLResolver] = [
     path("uploads/", include(upload_urls)),
     path("traces/", include(trace_urls)),
     path("tasks/", include(task_urls)),
+    path("compare/", include(compare_urls)),
+    path("sets/", include(set_urls)),
     path("queue/", queue.queue, name="queue"),
     path("queue/next/", queue.review_next, name="queue-next"),
     path("queue/undo/", queue.undo_last, name="queue-undo"),

@@ -7,20 +7,13 @@ made through the product's own operations.
 from __future__ import annotations
 
 import json
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import Project, User
-from apps.accounts.operations import (
-    create_project,
-    create_token,
-    set_blind_percent,
-    set_role,
-)
+from apps.accounts.operations import create_project, create_token, set_role
 from apps.accounts.permissions import Role, Scope
 from apps.engine.checks import CHECKS
 from apps.engine.formats.evalsite_writer import dump
@@ -28,30 +21,29 @@ from apps.live.arrival import NO_ID_SENTENCE, Refused, spans_of
 from apps.live.encoding import PROTOBUF, decode
 from apps.live.models import LiveTrace
 from apps.live.operations import note_refusals, receive_spans
-from apps.pipeline.flow import read_again, submit_upload
+from apps.pipeline.flow import read_again
 from apps.pipeline.lineups import catch_up
 from apps.pipeline.live import assemble_due
 from apps.pipeline.management.commands.demo import sample_files
-from apps.pipeline.reading import read_upload
 from apps.reports.models import Report
 from apps.reports.operations import freeze
-from apps.review import blind
 from apps.review import operations as review
-from apps.review.blind import BlindInput
-from apps.review.models import BlindLook, Signal
+from apps.review.models import Signal
 from apps.review.queries import QueueFilter
-from apps.review.transitions import (
-    BlindVerdict,
-    DismissalReason,
-    FailureKind,
-    Verdict,
-)
+from apps.review.transitions import DismissalReason, FailureKind, Verdict
 from apps.screening.definitions import Wanted, define, set_state
 from apps.screening.models import DefinitionState, Screening
 from apps.traces.models import Task, Trace, Upload
 from apps.traces.operations import claim_upload, create_upload
 from apps.traces.parts import About, begin
 from apps.traces.storage import receive
+from tests.browser.blind_scenes import (
+    blind_scenes,
+    look_blindly,
+    upload_for_blind_looks,
+)
+from tests.browser.line_up_scenes import furnish_line_up, line_up_addresses
+from tests.browser.making import Scene, upload_and_read, wait_until_read
 from tests.factories import decay_trace
 from tests.formats.archives import zip_of
 from tests.formats.otlp_files import as_protobuf, call, span
@@ -75,8 +67,6 @@ ODD = (
 )
 # Enough signals for one in every state, whatever files lie beside the project.
 FALLING = ((140, 120, 100, 80, 60, 40), (90, 80, 70, 60, 30), (300, 200, 150, 90, 80))
-QUIET = ((50, 60, 55, 58, 61), (40, 70, 44, 52, 39, 66), (80, 81, 79, 90, 85))
-READ_SECONDS = 60
 
 
 def _mixed_archive() -> bytes:
@@ -99,36 +89,6 @@ def _mixed_archive() -> bytes:
             "run/README.md": b"Runs of the night.",
         }
     )
-
-
-@dataclass(frozen=True)
-class Scene:
-    """One page to look at."""
-
-    name: str
-    path: str
-    is_public: bool = False
-
-
-def upload_and_read(project: Project, content: bytes, *, name: str) -> Upload:
-    """Upload bytes and wait until this process or a worker has read them."""
-    now = timezone.now()
-    received = receive([content], limit=10**9, name=name)
-    owner = project.members.order_by("pk").first()
-    upload, _ = submit_upload(project=project, received=received, user=owner, now=now)
-    _wait_until_read(upload)
-    return upload
-
-
-def _wait_until_read(upload: Upload) -> None:
-    """Read an upload here, or wait until a worker has."""
-    read_upload(upload_id=upload.pk, clock=timezone.now)
-    end = time.monotonic() + READ_SECONDS
-    upload.refresh_from_db()
-    while upload.state not in {"done", "failed"}:
-        assert time.monotonic() < end, f"{upload.name} was not read: {upload.state}"
-        time.sleep(0.05)
-        upload.refresh_from_db()
 
 
 def _send_live(project: Project) -> None:
@@ -172,7 +132,7 @@ def _read_again_in_vain(project: Project) -> None:
     """An upload whose traces stayed because another format found nothing."""
     upload = Upload.objects.filter(project=project, name="exported-chats.jsonl").get()
     read_again(upload=upload, format_override="langfuse")
-    _wait_until_read(upload)
+    wait_until_read(upload)
 
 
 def _upload_files(project: Project, shared: Path | None) -> None:
@@ -188,7 +148,7 @@ def _upload_files(project: Project, shared: Path | None) -> None:
         real += sorted((shared / "otlp_json").glob("*.json*"))[:1]
         for path in real:
             upload_and_read(project, path.read_bytes(), name=path.name)
-    _upload_for_blind_looks(project)
+    upload_for_blind_looks(project)
     upload_and_read(project, HTML, name="traces.json")
     _leave_unread(project, name="night-run.jsonl", is_reading=True)
     _leave_unread(project, name="weekend-run.jsonl", is_reading=False)
@@ -241,48 +201,6 @@ def _define_some(project: Project, owner: User) -> None:
     )
     while catch_up(project_id=project.pk, clock=timezone.now):
         pass
-
-
-def _upload_for_blind_looks(project: Project) -> None:
-    """A small upload whose traces are all drawn for blind looks."""
-    set_blind_percent(project=project, percent=100)
-    project.refresh_from_db()
-    made = [
-        decay_trace(*lengths, name=f"morning {number}", task="late parcel")
-        for number, lengths in enumerate([*QUIET, FALLING[0]])
-    ]
-    content = b"".join(dump(trace) for trace in made)
-    upload_and_read(project, content, name="morning-run.evalsite.jsonl")
-    set_blind_percent(project=project, percent=10)
-
-
-def _look_blindly(project: Project, owner: User, reviewer: User) -> None:
-    """Blind looks that are decided, one of them with what the checks said."""
-    looks = list(BlindLook.objects.filter(project=project).order_by("place")[:4])
-    for look, user in zip(looks, (owner, owner, reviewer, reviewer), strict=True):
-        verdict = BlindVerdict.FAILURE if look.was_flagged else BlindVerdict.NO_FAILURE
-        blind.decide(
-            look_id=look.pk,
-            user=user,
-            decision=BlindInput(verdict=verdict, note="Read to the end."),
-            base_version=0,
-        )
-    blind.reveal(look_id=looks[0].pk, user=owner)
-
-
-def _blind_scenes(project: Project, owner: User) -> list[Scene]:
-    of_project = BlindLook.objects.filter(project=project)
-    decided = of_project.filter(decided_by=owner).order_by("decided_at")
-    chosen = {
-        "blind": of_project.filter(state="open").first(),
-        "blind-revealed": decided.first(),
-        "blind-decided": decided.last(),
-    }
-    return [
-        Scene(name, reverse("blind", args=[project.slug, look.pk]))
-        for name, look in chosen.items()
-        if look is not None
-    ]
 
 
 def _review_some(project: Project, reviewer: User, owner: User) -> None:
@@ -338,7 +256,8 @@ def furnish(*, owner: User, reviewer: User, shared: Path | None = None) -> Proje
     _send_live(project)
     _define_some(project, owner)
     _review_some(project, reviewer, owner)
-    _look_blindly(project, owner, reviewer)
+    furnish_line_up(project, owner, reviewer)
+    look_blindly(project, owner, reviewer)
     freeze(
         project=project,
         user=owner,
@@ -426,7 +345,7 @@ def scenes_of(project: Project) -> list[Scene]:
         Scene("queue-empty", reverse("queue", args=[empty.slug])),
         Scene("queue-decided", of("queue") + "?view=decided"),
         *_signal_scenes(project),
-        *_blind_scenes(project, project.members.order_by("pk")[0]),
+        *blind_scenes(project, project.members.order_by("pk")[0]),
         Scene("calibrations", of("calibrations")),
         Scene("calibrations-empty", reverse("calibrations", args=[empty.slug])),
         Scene("calibration-decay", of("calibration", "output-decay")),
@@ -456,6 +375,7 @@ def scenes_of(project: Project) -> list[Scene]:
         Scene("reports", of("reports")),
         Scene("report", of("report", report.pk)),
         Scene("settings", of("project-settings")),
+        *(Scene(name, path) for name, path in line_up_addresses(project)),
         Scene("checks", reverse("checks")),
         Scene("privacy", reverse("privacy")),
         Scene("check", reverse("check", args=[CHECKS[0].slug])),

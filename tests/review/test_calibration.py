@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.accounts.permissions import Role
 from apps.review import operations as review
 from apps.review.calibration import (
+    BlindCount,
     Truth,
     blind_counts,
     named_steps,
@@ -28,6 +29,7 @@ from tests.factories import decay_trace, make_member, make_project, upload_trace
 from tests.random_reviews import SLUG, furnish_at_random
 from tests.screening.test_calibration import groups_in_python
 
+NONE = BlindCount(fired=False, flagged=False, traces=0)
 FIELDS = {
     "confirm": "confirmed",
     "dismiss": "dismissed",
@@ -141,6 +143,14 @@ def test_what_blind_looks_found_is_what_plain_python_counts(project, furnished):
             assert one.no_failures == counted["no_failure"]
             assert one.cannot_tell == counted["cannot_tell"]
         assert sum(one.looks for one in found[key] if not one.fired) > 3
+    looked = blind_counts(project=project, keys=furnished, only_looks=True)
+    for key in furnished:
+        by_stratum = {(one.fired, one.flagged): one for one in looked[key]}
+        for one in found[key]:
+            alone = by_stratum.get((one.fired, one.flagged), NONE)
+            decided = one.looks + one.cannot_tell
+            assert (alone.traces, alone.failures) == (decided, one.failures)
+            assert (alone.no_failures, alone.looks) == (one.no_failures, one.looks)
 
 
 def truth_in_python(project):

@@ -7,9 +7,11 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from apps.engine.check import Answer, Level
+from apps.engine.check import Answer, Level, configured
+from apps.engine.checks import by_slug
 from apps.engine.nulls import association
 from apps.engine.trace import Outcome, OutcomeKind
+from apps.pipeline.lineups import catch_up
 from apps.reports.operations import freeze
 from apps.reports.queries import document_of
 from apps.review import operations as review
@@ -24,7 +26,8 @@ from apps.review.models import Signal
 from apps.review.operations import DecisionInput
 from apps.review.queries import QueueFilter, with_rows
 from apps.review.transitions import SignalState, Verdict
-from apps.screening.models import Screening
+from apps.screening.lineup import Choice, adopt
+from apps.screening.models import CheckState, Screening
 from tests.factories import NOW, decay_trace, make_project, upload_traces
 
 PASS, FAIL = Outcome(kind=OutcomeKind.PASS), Outcome(kind=OutcomeKind.FAIL)
@@ -258,3 +261,26 @@ class TestTelemetry:
             transaction.atomic(),
         ):
             self.signal_of(shape).save()
+
+    @pytest.mark.parametrize("largest", [0.01, 0.1, 0.2])
+    def test_adoption_queues_it_only_when_the_project_says_it_is_rare_enough(
+        self, project, owner, shape, largest
+    ):
+        check = configured(by_slug("output-decay"), {"max_chance": largest})
+        self.adopt(project, owner, Choice(check))
+        answers = Screening.objects.filter(check_slug="output-decay")
+        assert answers.count() == 2
+        queued = Signal.objects.filter(check_slug="output-decay")
+        assert queued.count() == (largest >= shape.chance)
+        for signal in queued:
+            assert signal.screening.level == Level.REVIEW_SIGNAL
+
+    def test_a_pause_and_its_end_queue_no_telemetry(self, project, owner, shape):
+        for state in (CheckState.PAUSED, CheckState.ACTIVE):
+            self.adopt(project, owner, Choice(by_slug("output-decay"), state=state))
+            assert not Signal.objects.exists()
+
+    def adopt(self, project, owner, choice):
+        adopt(project_id=project.pk, choice=choice, user_id=owner.pk, now=NOW)
+        while catch_up(project_id=project.pk, clock=lambda: NOW):
+            pass

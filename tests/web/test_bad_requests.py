@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from apps.review.models import BlindLook, Signal
 from apps.traces.models import Trace, Upload
+from tests.adopting import make_regression_case, shadowed
 from tests.factories import NOW, make_contract
 from tests.web.hostile import HTML
 from tests.web.visiting import addresses, assert_inert, freeze, pages
@@ -54,6 +55,9 @@ def look_at_the_trace(project) -> BlindLook:
         ("step-body", ["as"]),
         ("blind", ["from", "step"]),
         ("calibration", ["key", "beside"]),
+        ("shadows", ["version"]),
+        ("shadow", ["show", "after"]),
+        ("regression", ["after"]),
     ],
 )
 def test_any_value_of_a_number_in_an_address_is_answered(web, place, page, names):
@@ -63,6 +67,11 @@ def test_any_value_of_a_number_in_an_address_is_answered(web, place, page, names
         "signal": [Signal.objects.get().pk],
         "blind": [look_at_the_trace(place).pk],
         "calibration": ["output-decay"],
+        "shadows": ["output-decay"],
+        "shadow": [
+            "output-decay",
+            shadowed(place, last_percent=30).pk if page == "shadow" else 0,
+        ],
     }.get(page, [])
     for name, value in product(names, NUMBERS):
         address = reverse(page, args=[place.slug, *args]) + f"?{name}={value}"
@@ -92,6 +101,7 @@ def test_any_id_in_an_address_is_answered(web, place, number):
         f"tasks/{number}/",
         f"signals/{number}/",
         f"blind/{number}/",
+        f"checks/output-decay/shadow/{number}/",
         f"reports/{number}/",
         f"reports/{number}/report.pdf",
     ):
@@ -183,12 +193,23 @@ FORMS = {
         "act": "save",
     },
     "contract-state": {"state": "paused"},
+    "shadows": {
+        "version": "1",
+        "min_calls": "6",
+        "last_percent": "40",
+        "max_chance": "0.05",
+    },
+    "check-adopt": {"number": "1", "seen": "1", "note": "because"},
+    "check-pause": {"act": "pause"},
+    "case-rename": {"name": "A quiet run"},
+    "signal-keep-quiet": {"name": "A quiet run"},
     "projects": {"name": "P", "description": "d"},
     "upload-read-again": {"format": ""},
     "uploads": {"format": ""},
 }
 
 
+OF_A_CHECK = ("shadows", "check-adopt", "check-pause")
 OF_A_LOOK = ("blind-decide", "blind-draft", "blind-undo", "blind-release")
 
 
@@ -201,6 +222,8 @@ def test_any_value_of_a_form_is_taken_or_refused_in_words(
     args = {
         "contract-edit": ["no-refund"],
         "contract-state": ["no-refund"],
+        **{name: ["output-decay"] for name in OF_A_CHECK},
+        "case-rename": [make_regression_case(place).pk],
         "member-change": [owner.pk],
         "upload-read-again": [Upload.objects.get().pk],
         **{name: [look_at_the_trace(place).pk] for name in OF_A_LOOK},

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from apps.accounts.operations import set_blind_percent
 from apps.engine.calibration import rate
+from apps.engine.check import configured
 from apps.engine.checks import by_slug
 from apps.engine.trace import Outcome, OutcomeKind
 from apps.review import blind
@@ -262,6 +263,7 @@ class TestOneCheck:
         assert 'id="trend-fired"' in page
         assert 'id="trend-confirmed"' in page
         assert "by week of arrival" in page
+        assert f">v1 · {other[2][:6]} · earlier<" in page
         page = page_of(web, project, f"?key={other[1]}-{other[2]}&beside=none")
         assert "last percent 40" in page
         assert "Beside another version" not in page
@@ -286,6 +288,20 @@ class TestOneCheck:
             now=NOW,
         )
         assert "paused" in page_of(web, project)
+
+    def test_versions_are_told_apart_by_the_parameters_that_differ(
+        self, web, project, owner
+    ):
+        upload_traces(project, falling(1))
+        adopt(
+            project_id=project.pk,
+            choice=Choice(check=configured(by_slug(SLUG), {"last_percent": 40})),
+            user_id=owner.pk,
+            now=NOW,
+        )
+        page = page_of(web, project)
+        assert ">v1 · last percent 40 · current<" in page
+        assert ">v1 · last percent 60 · earlier<" in page
 
     def test_a_telemetry_check_is_not_judged_by_decisions(self, web, project):
         upload_traces(project, level(1))

@@ -11,7 +11,7 @@ from apps.engine.checks import CHECKS
 from apps.pipeline.reading import read_upload
 from apps.reports.models import Report
 from apps.review.models import Signal
-from apps.screening.models import Definition
+from apps.screening.models import Definition, Shadow
 from apps.traces.models import Task, Trace, Upload
 from tests.factories import NOW
 
@@ -42,10 +42,16 @@ def addresses(project) -> list[str]:
             "contracts",
             "queue",
             "project-checks",
+            "regression",
             "reports",
         )
     ]
     found += [reverse("project-check", args=[slug, one.slug]) for one in CHECKS]
+    found += [reverse("shadows", args=[slug, one.slug]) for one in CHECKS[:2]]
+    found += [
+        reverse("shadow", args=[slug, one.check_slug, one.pk])
+        for one in Shadow.objects.filter(project=project)[:3]
+    ]
     for upload in Upload.objects.filter(project=project):
         found += [
             reverse(name, args=[slug, upload.pk])

@@ -37,7 +37,8 @@ _SENTENCE: Final = 20
 class Heard(msgspec.Struct):
     """The texts a run was told, sizes of its lists, and what cannot be read of it.
 
-    `numbers` are the values that JSON holds as numbers; they are among the texts too.
+    `numbers` are the values that JSON holds as numbers, which are among the texts too,
+    and the totals of its lists.
     `sources` are the results of tools and searches, `missing` of which are not
     recorded. `is_cut` is true beyond 524,288 characters.
     """
@@ -146,12 +147,23 @@ def _inside(
 ) -> Iterator[Any]:
     if not isinstance(value, dict):
         heard.sizes.append(len(value))
+        heard.numbers.extend(_totals(value))
         yield from value
     elif not _is_own(value):
         heard.sizes.append(len(value))
         # Names of fields can be data: {"4567": {...}}.
         yield from (key for key in value if key[:1].isdigit())
         yield from value.values()
+
+
+def _totals(items: list[Any] | tuple[Any, ...]) -> Iterator[float]:
+    """Yield the totals of a list: of its numbers, and of each field of its objects."""
+    sums: dict[str, float] = {}
+    for item in items:
+        for key, value in (item if isinstance(item, dict) else {"": item}).items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                sums[key] = sums.get(key, 0.0) + _as_float(value)
+    yield from sums.values()
 
 
 def _repeats(text: str, answer: FinalAnswer) -> bool:

@@ -29,7 +29,8 @@ from apps.engine.check import (
 from apps.engine.trace import Trace
 
 _NOT_MODELLED: Final = (
-    "Arithmetic over more than two numbers, such as a total of three prices.",
+    "Arithmetic over more than two numbers, other than the total of a list or one that "
+    "the answer shows step by step.",
     "Time between two dates or hours, and conversions that use a table or a rate.",
     "What the model knows by itself, and instructions that are not recorded.",
     "Numbers of two or three digits that follow from two others by chance, as most do.",
@@ -85,7 +86,7 @@ class UnsupportedClaim:
         numbers = "A number" if self.claims == 1 else f"At least {self.claims} numbers"
         return (
             f"{numbers} of {self.digits} or more significant digits that no source "
-            "holds in any notation, rounded, as the size of a list, or as sum, "
+            "holds in any notation, rounded, as size or total of a list, or as sum, "
             "difference, product, quotient or percentage of two numbers. Only where a "
             "tool gave results and all of them are recorded as text."
         )

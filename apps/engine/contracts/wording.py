@@ -36,7 +36,8 @@ def plain_sentence(spec: ContractSpec) -> str:
     if spec.operator is Operator.ALWAYS and spec.then is not None:
         said = f"every {chosen} must also be {with_article(phrase(spec.then))}"
     elif spec.operator is Operator.PRECEDES and spec.before is not None:
-        said = f"before every {chosen}, there must be an earlier {phrase(spec.before)}"elif spec.operator is Operator.AT_MOST:
+        said = f"before every {chosen}, there must be an earlier {phrase(spec.before)}"
+    elif spec.operator is Operator.AT_MOST:
         times = "once" if spec.n == 1 else f"{spec.n:,} times"
         said = f"{with_article(chosen)} may come at most {times}"
     elif spec.operator is Operator.EVENTUALLY:

@@ -14,6 +14,7 @@ from apps.reports.words import association as association_in_words
 from apps.review.calibration import (
     Groups,
     Said,
+    Truth,
     blind_counts,
     named_steps,
     said_of,
@@ -33,6 +34,7 @@ from apps.web.pages.calibration_keys import KeyChoice, asked_for, key_choices
 from apps.web.pages.calibration_rules import RuleTable, rule_table
 from apps.web.pages.calibration_trend import TrendPart, trend_part
 from apps.web.pages.calibration_words import (
+    FEWEST,
     RangeMark,
     interval_in_words,
     points_in_words,
@@ -60,6 +62,7 @@ class OutcomeRow(msgspec.Struct, frozen=True):
     label: str
     table: Association
     sentence: str
+    is_few: bool
 
 
 class CalibrationPage(msgspec.Struct, frozen=True):
@@ -143,6 +146,7 @@ class _Page:
         precision = rate(self.said.confirmed, self.said.decided)
         queued = self.chosen.answers.queued
         named = named_steps(project=project, key=key)
+        truths = truths_of(project=project, key=key)
         groups = groups_part(project, self.rates[key], self.groups_said[key])
         return CalibrationPage(
             place=self.place,
@@ -174,10 +178,7 @@ class _Page:
             reasons=_reasons(self.said),
             misses=misses,
             miss_lines=_miss_lines(misses),
-            rules=[
-                rule_table(one)
-                for _, one in sorted(truths_of(project=project, key=key).items())
-            ],
+            rules=[rule_table(truths[one]) for one in Truth if one in truths],
             steps=[
                 (str(Rule.CHECK), f"{named.in_evidence} of {named.named}"),
                 (str(Rule.LAST_STEP), f"{named.last} of {named.named}"),
@@ -279,7 +280,12 @@ def _outcomes(
     """Over all traces first, then each group that is not all of them again."""
     whole = [table.traces for kind, _, table in found if kind is GroupKind.ALL]
     return [
-        OutcomeRow(_group_label(kind, name), table, association_in_words(table))
+        OutcomeRow(
+            label=_group_label(kind, name),
+            table=table,
+            sentence=association_in_words(table),
+            is_few=table.traces < FEWEST,
+        )
         for kind, name, table in found
         if kind is GroupKind.ALL or table.traces < whole[0]
     ]

@@ -38,7 +38,7 @@ def trend_part(keys: Sequence[KeyInTime], *, uploads: Mapping[str, str]) -> Tren
     kind = _kind(keys)
     periods = _periods(keys, kind)
     lines = [_Line(name, rates, said, kind) for name, rates, said in keys]
-    labels = {period: uploads.get(period, period) for period in periods}
+    labels = _labels(periods, uploads)
     rows = [
         TrendRow(
             label=labels[period],
@@ -94,6 +94,15 @@ def _periods(keys: Sequence[KeyInTime], kind: GroupKind) -> list[str]:
     if kind is GroupKind.UPLOAD:
         return sorted(names, key=int)
     return sorted(names)
+
+
+def _labels(periods: Sequence[str], uploads: Mapping[str, str]) -> dict[str, str]:
+    """What each period is called; uploads of one name are told apart by a number."""
+    labels: dict[str, str] = {}
+    for number, period in enumerate(periods, start=1):
+        name = uploads.get(period, period)
+        labels[period] = f"{number}. {name}" if uploads.get(period) else name
+    return labels
 
 
 class _Line:

@@ -55,7 +55,7 @@ def calibrations_page(place: Place) -> CalibrationsPage:
     keys = [entry.key for entry in lineup.entries]
     counts = {one.slug: one for one in counts_per_check(project, lineup=lineup)}
     said = said_of(project=project, keys=keys)
-    looks = blind_counts(project=project, keys=keys)
+    looks = blind_counts(project=project, keys=keys, only_looks=True)
     waiting = open_numbers(project=project)
     worth = [
         _worth(
@@ -99,7 +99,7 @@ def _worth(
         said=said,
         waiting=waiting,
         misses=misses,
-        misses_words=rate_in_words(misses.quiet),
+        misses_words=("—" if level == Level.TELEMETRY else rate_in_words(misses.quiet)),
         sentence=verdict_on_precision(said, precision, counts.queued, level),
         need="",
     )

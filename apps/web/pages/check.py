@@ -37,7 +37,6 @@ from apps.screening.queries import (
 from apps.traces.models import Upload
 from apps.web.access import Place
 from apps.web.pages.checks import CheckSummary, Reasons, reasons_of, summary_of
-from apps.web.pages.line_up import LineUpPart, line_up_part
 from apps.web.words import chance_in_words
 
 RARE: Final = 0.05
@@ -87,7 +86,6 @@ class CheckPage(msgspec.Struct, frozen=True):
     check: Check
     summary: CheckSummary
     parameters: list[ParameterRow]
-    line_up: LineUpPart
     null_models: list[NullModel]
     observed_share: str
     expected_share: str
@@ -165,7 +163,6 @@ def check_page(place: Place, slug: str) -> CheckPage:
         check=entry.check,
         summary=summary,
         parameters=parameter_rows(entry.check),
-        line_up=line_up_part(place, slug),
         null_models=null_models_of(entry.check),
         **_chance_words(summary),
         rare=_rare(place, entry.key),

@@ -19,27 +19,30 @@ from apps.web.pages.uploads import UploadRow, upload_row
 
 
 class OverviewPage(msgspec.Struct, frozen=True):
-    """A project at a glance."""
+    """A project at a glance: the checks that gave a signal, and those that did not."""
 
     place: Place
     totals: ProjectCounts
     outcomes: dict[str, int]
     queue: QueueCounts
     checks: list[CheckSummary]
+    silent: list[CheckSummary]
     uploads: list[UploadRow]
     may_upload: bool
 
 
 def overview_page(place: Place) -> OverviewPage:
     """The overview of the place's project."""
+    checked = check_summaries(
+        place, counts_per_check(place.project, lineup=place.lineup)
+    )
     return OverviewPage(
         place=place,
         totals=project_counts(place.project),
         outcomes=outcomes_of(place.project),
         queue=counts(project=place.project, user=place.user),
-        checks=check_summaries(
-            place, counts_per_check(place.project, lineup=place.lineup)
-        ),
+        checks=[row for row in checked if row.counts.signals],
+        silent=[row for row in checked if not row.counts.signals],
         uploads=[upload_row(upload) for upload in uploads_of(place.project)[:5]],
         may_upload=place.can(Permission.UPLOAD),
     )

@@ -200,17 +200,19 @@ def chance_lines(
 ) -> tuple[list[ChanceLine], list[ChanceLine]]:
     """For each check that applied: its signals beside what chance alone gives.
 
-    First those of the chosen check, or of the checks that queued something; then those
-    of the others.
+    First those of the chosen check, or of the checks with a null model that queued
+    something; then those of the others.
     """
-    first, others = [], []
+    first: list[ChanceLine] = []
+    others: list[ChanceLine] = []
     for entry in checked:
         if not entry.applicable:
             continue
-        said = beside_chance(entry.signals, entry.applicable, chance_count(entry))
+        count = chance_count(entry)
+        said = beside_chance(entry.signals, entry.applicable, count)
         queued = f"; {number_in_words(entry.queued)} queued" if entry.queued else ""
         line = ChanceLine(entry.slug, lineup.labels[entry.slug], said + queued)
-        is_first = entry.slug == check if check else entry.queued > 0
+        is_first = entry.slug == check if check else bool(count and entry.queued)
         (first if is_first else others).append(line)
     return first, others
 

@@ -100,6 +100,7 @@ class ReceiptPage(msgspec.Struct, frozen=True):
     upload: Upload
     rejected: list[RejectedRecord]
     checks: list[CheckSummary]
+    silent: list[CheckSummary]
     usage_missing: int
     usage: list[UsageLine]
     readers: list[ReaderLine]
@@ -217,14 +218,16 @@ def receipt_page(place: Place, upload: Upload) -> ReceiptPage:
     row = upload_row(upload)
     readers = _readers(upload)
     is_live = upload.source == UploadSource.LIVE
+    checked = check_summaries(
+        place, counts_per_check(place.project, lineup=place.lineup, trace_ids=ids)
+    )
     return ReceiptPage(
         place=place,
         row=row,
         upload=upload,
         rejected=list(rejected_of(upload)),
-        checks=check_summaries(
-            place, counts_per_check(place.project, lineup=place.lineup, trace_ids=ids)
-        ),
+        checks=[row for row in checked if row.counts.signals],
+        silent=[row for row in checked if not row.counts.signals],
         usage_missing=upload.model_call_count - upload.usage_known,
         usage=_usage_lines(upload),
         readers=readers,

@@ -17,6 +17,7 @@ from apps.engine.nulls import Association
 from apps.figures import sequence_figure
 from apps.reports.chance_words import Q_MEANS, beside_chance, q_in_words
 from apps.reports.second_looks import outcome_line, second_looks
+from apps.reports.words import association
 from apps.review.findings import RULE, Standing, standing_of
 from apps.review.models import HistoryEntry, Signal
 from apps.review.queries import (
@@ -109,6 +110,7 @@ class SignalPage(msgspec.Struct, frozen=True):
     by_chance: str
     q: str
     standing: Standing
+    standing_why: str
     keep_quiet: KeepQuiet | None
     second_looks: list[tuple[str, str]]
     parameters: str
@@ -242,6 +244,7 @@ def signal_page(
     draft = draft_of(signal=signal, user=place.user)
     history = list(history_of(signal))
     group = _outcome_of_group(place, signal)
+    standing = standing_of(signal, group)
     known, missing = evidence.get("usage_known"), evidence.get("usage_missing")
     is_claimed = signal.state == SignalState.CLAIMED
     is_mine = is_claimed and signal.claimed_by_id == place.user.pk
@@ -296,7 +299,8 @@ def signal_page(
         has_labels=any(row.label for row in rows),
         by_chance=_by_chance(place, signal),
         q=q_in_words(signal.q) if signal.q is not None else "",
-        standing=standing_of(signal, group),
+        standing=standing,
+        standing_why=association(standing.association) if standing.association else "",
         keep_quiet=keep_quiet_part(place, signal),
         second_looks=[
             *second_looks(evidence.get("facts") or {}),

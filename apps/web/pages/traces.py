@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from apps.accounts.permissions import Permission
 from apps.engine.formats import ARCHIVE, labels
 from apps.engine.trace import OutcomeKind
 from apps.traces.models import Task, Trace, Upload
@@ -51,6 +52,8 @@ class TracesPage(msgspec.Struct, frozen=True):
     outcomes: list[str]
     usages: dict[str, str]
     sorts: dict[str, str]
+    may_make_sets: bool
+    set_query: str
 
 
 def filter_from(query: Mapping[str, str]) -> TraceFilter:
@@ -117,4 +120,6 @@ def traces_page(place: Place, query: Mapping[str, str]) -> TracesPage:
         outcomes=[kind.value for kind in OutcomeKind],
         usages=USAGE_LABELS,
         sorts=SORT_LABELS,
+        may_make_sets=place.can(Permission.MANAGE_SETS),
+        set_query=query_of(where),
     )

@@ -86,7 +86,7 @@ def test_what_follows_from_two_numbers_is_quiet(text):
 
 
 def test_a_total_that_the_answer_derives_step_by_step_is_quiet():
-    result = [{"price": 1487}, {"price": 2691}, {"price": 4393}]
+    result = "It is 1487 for one, 2691 for two and 4393 for three."
     steps = "1487 + 2691 = 4178, and 4178 + 4393 = 8571."
     assert claim(steps, result).answer is Answer.QUIET
     assert claim("The total is 8571.", result).answer is Answer.SIGNAL
@@ -129,6 +129,14 @@ def test_the_last_digits_of_a_longer_number_are_how_people_name_it():
 def test_the_size_of_a_list_is_a_number_that_was_given():
     options = [{"id": f"a{n}"} for n in range(23)]
     assert claim("There are 23 options.", options).answer is Answer.QUIET
+
+
+def test_the_total_and_the_mean_of_a_list_follow_from_it():
+    prices = [{"price": 1487}, {"price": 2691}, {"price": 4393}, {"price": 77.5}]
+    assert claim("All four cost 8648.50.", prices).answer is Answer.QUIET
+    assert claim("On average 2162.125.", prices).answer is Answer.QUIET
+    assert claim("All four cost 9648.50.", prices).answer is Answer.SIGNAL
+    assert claim("8571 in all", [1487, 2691, 4393]).answer is Answer.QUIET
 
 
 def test_numbers_that_the_user_wrote_in_words_are_given():
