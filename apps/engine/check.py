@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from fractions import Fraction
@@ -120,8 +121,18 @@ class Chance(msgspec.Struct, frozen=True):
     standard_error: float | None = None
 
 
+_SMALLEST: Final = sys.float_info.min
 _LARGEST_TERM: Final = 10**300
 _LONGEST_ODDS: Final = 10**6
+
+
+def chance_as_float(probability: Fraction) -> float:
+    """A probability as a float, which is 0 only if the probability is.
+
+    One below the smallest float of full precision (2.2e-308) is given as that: an upper
+    bound, where rounding to 0 would say that it cannot happen.
+    """
+    return max(float(probability), _SMALLEST) if probability else 0.0
 
 
 def exact_chance(
@@ -130,13 +141,13 @@ def exact_chance(
     """An exact probability with its fraction, which is left out beyond 300 digits."""
     is_readable = probability.denominator < _LARGEST_TERM
     return Chance(
-        value=float(probability),
+        value=chance_as_float(probability),
         model=model,
         assumptions=assumptions,
         method=method,
         numerator=probability.numerator if is_readable else None,
         denominator=probability.denominator if is_readable else None,
-        floor=float(floor),
+        floor=chance_as_float(floor),
     )
 
 
@@ -236,13 +247,18 @@ def hash_of_inputs(*inputs: object) -> str:
 
 
 TINY: Final = "less than 0.0001 %"
+NEARLY_ALL: Final = "more than 99.9 %"
 
 
 def percent(share: float) -> str:
-    """A share of 1 as a percentage for a sentence: `82.4 %`, `0.83 %`, `60 %`."""
+    """A share of 1 as a percentage for a sentence: `82.4 %`, `0.83 %`, `60 %`.
+
+    Never rounded to `0 %` or `100 %`: these are said of nothing and of all only.
+    """
     value = share * 100
     if value == 0 or value >= 10:
-        return f"{value:.1f}".removesuffix(".0") + " %"
+        text = f"{value:.1f}".removesuffix(".0")
+        return NEARLY_ALL if text == "100" and share < 1 else f"{text} %"
     if value < 0.0001:
         return TINY
     digits = 2 - math.ceil(math.log10(value))

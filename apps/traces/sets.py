@@ -237,13 +237,23 @@ def set_rows(sets: Sequence[TraceSet]) -> list[SetRow]:
         failed=Count("trace_id", filter=Q(trace__outcome=OutcomeKind.FAIL.value)),
         signals=Sum("trace__signal_count", default=0),
     )
-    names = ("traces", "passed", "failed", "signals")
-    counts = {row["trace_set_id"]: [row[name] for name in names] for row in counted}
+    counts = {
+        row[0]: row[1:]
+        for row in counted.values_list(
+            "trace_set_id", "traces", "passed", "failed", "signals"
+        )
+    }
     models = _models(ids)
-    return [
-        SetRow(one, *counts.get(one.pk, [0] * len(names)), models.get(one.pk, []))
-        for one in sets
-    ]
+    return [_row(one, counts.get(one.pk), models.get(one.pk, [])) for one in sets]
+
+
+def _row(
+    one: TraceSet,
+    counts: tuple[int, int, int, int] | None,
+    models: list[tuple[str, int]],
+) -> SetRow:
+    traces, passed, failed, signals = counts or (0, 0, 0, 0)
+    return SetRow(one, traces, passed, failed, signals, models)
 
 
 _MODELS: Final = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from apps.engine.check import Basis
 from apps.engine.nulls.counts import CountNull
 from evalsite.offline.answers import Complaint
 from evalsite.offline.tally import CheckTally, Tally
@@ -23,6 +24,11 @@ def summary_lines(tally: Tally) -> Iterator[str]:
     for one in tally.of_checks.values():
         if (null := one.by_chance) is not None:
             yield beside_chance(one, null)
+        elif one.check.basis is Basis.STATISTIC:
+            yield (
+                f"{one.check.slug}: not applicable, {one.not_applicable:,} of "
+                f"{count(one.not_applicable, 'time')}. Nothing was checked."
+            )
     yield (
         f"{count(tally.signals, 'signal')} in {count(tally.traces, 'trace')}, "
         f"{tally.queued:,} of them for review: prompts to look, not findings."
@@ -31,11 +37,6 @@ def summary_lines(tally: Tally) -> Iterator[str]:
 
 def beside_chance(one: CheckTally, null: CountNull) -> str:
     """How many signals there are of how many, beside what chance alone gives."""
-    if not one.applicable:
-        return (
-            f"{one.check.slug}: not applicable, {one.not_applicable:,} of "
-            f"{one.not_applicable:,} times. Nothing was checked."
-        )
     rare = f" ({one.queued:,} of them for review)" if one.queued != one.signals else ""
     return (
         f"{one.check.slug}: {count(one.signals, 'signal')}{rare} from "

@@ -34,8 +34,12 @@ class CheckTally:
 
     @property
     def by_chance(self) -> CountNull | None:
-        """How many signals chance alone gives; `None` without a null model."""
-        if self.check.basis is not Basis.STATISTIC:
+        """How many signals chance alone gives.
+
+        `None` without a null model and where nothing was applicable: chance gives no 0
+        of what was not checked.
+        """
+        if self.check.basis is not Basis.STATISTIC or not self.applicable:
             return None
         return count_null(self.chances.items())
 

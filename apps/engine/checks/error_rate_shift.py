@@ -40,6 +40,9 @@ _NOT_MODELLED: Final = (
     "Harder tasks fail more often: compare traces of the same tasks side by side.",
     "Failures that a tool reports as a normal result are not seen.",
     "Calls whose status is not recorded are left out.",
+    "The expected count is an upper bound: it takes every rank that is rare enough, "
+    "however few calls failed.",
+    "A trace of the baseline itself is compared with a set that holds it too.",
 )
 
 
@@ -87,8 +90,9 @@ class ErrorRateShift:
     @property
     def material_when(self) -> str:
         """Made from the parameters."""
+        calls = "call" if self.fewest_failures == 1 else "calls"
         return (
-            f"At least {self.fewest_failures} compared calls failed, more than the "
+            f"At least {self.fewest_failures} compared {calls} failed, more than the "
             f"baseline lets expect, and at most {percent(self.max_chance)} of traces "
             "would exceed it by as much. Fewer failures than expected are never a "
             "signal."
@@ -147,12 +151,13 @@ class ErrorRateShift:
                 "success.",
             )
         traces = len(self.baseline.scores)
-        if 1 / (traces + 1) > self.max_chance:
+        if not traces or 1 / (traces + 1) > self.max_chance:
+            words = f"{traces} {'trace' if traces == 1 else 'traces'}"
             return Judgement(
                 Answer.NOT_APPLICABLE,
                 "baseline_too_small",
-                f"The baseline has {traces} traces with tool calls: too few",
-                f"With {traces} traces no chance can be below "
+                f"The baseline has {words} with tool calls: too few",
+                f"With {words} no chance can be below "
                 f"{percent(1 / (traces + 1))}, and a signal asks for at most "
                 f"{percent(self.max_chance)}.",
             )
@@ -160,7 +165,8 @@ class ErrorRateShift:
 
     def _judged(self, shift: Shift, chance: float) -> Judgement:
         shape = (
-            f"{shift.failed} of {shift.calls} compared tool calls failed; the rates of "
+            f"{shift.failed} of {shift.calls} compared tool "
+            f"{'call' if shift.calls == 1 else 'calls'} failed; the rates of "
             f"the baseline “{self.baseline_name}” let expect {shift.expected:.1f}"
         )
         if shift.failed <= shift.expected or shift.failed < self.fewest_failures:
@@ -203,7 +209,9 @@ class ErrorRateShift:
                 value=chance,
                 model=_MODEL,
                 assumptions=_ASSUMPTIONS,
-                method=f"exact: rank among {shift.traces:,} traces of the baseline",
+                method=f"rank among {shift.traces:,} traces of the baseline; near to "
+                "exact, as each of them is set against the others and this one against "
+                "all",
                 floor=1 / (shift.traces + 1),
             ),
             chance_of_signal=_most_often(self.max_chance, shift.traces),

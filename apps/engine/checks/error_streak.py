@@ -21,6 +21,7 @@ from apps.engine.check import (
     Level,
     Parameter,
     Screening,
+    chance_as_float,
     check_limits,
     hash_of_inputs,
     percent,
@@ -236,5 +237,7 @@ def _streak(found: _Failures, start: int, length: int) -> Judgement:
 
 def _clustering(found: _Failures) -> dict[str, Any]:
     """How often the same failures in random order stand in a row as long: context."""
-    chance = float(streak_chance(len(found.calls), found.failed, found.longest[1]))
+    chance = chance_as_float(
+        streak_chance(len(found.calls), found.failed, found.longest[1])
+    )
     return {"p": chance, "share": percent(chance), "method": _METHOD}

@@ -40,6 +40,9 @@ _NOT_MODELLED: Final = (
     "Longer prompts and outputs take longer: see the token counts of both sets.",
     "When it ran: providers are slower at some hours.",
     "Calls whose duration is not recorded are left out.",
+    "The expected count is an upper bound: it takes every rank that is rare enough, "
+    "whatever the ratio.",
+    "A trace of the baseline itself is compared with a set that holds it too.",
 )
 
 
@@ -148,11 +151,12 @@ class LatencyShift:
             )
         traces = len(self.baseline.scores)
         if 2 / (traces + 1) > self.max_chance:
+            words = f"{traces} {'trace' if traces == 1 else 'traces'}"
             return Judgement(
                 Answer.NOT_APPLICABLE,
                 "baseline_too_small",
-                f"The baseline has {traces} traces with durations: too few",
-                f"With {traces} traces no chance can be below "
+                f"The baseline has {words} with durations: too few",
+                f"With {words} no chance can be below "
                 f"{percent(2 / (traces + 1))}, and a signal asks for at most "
                 f"{percent(self.max_chance)}.",
             )
@@ -161,16 +165,18 @@ class LatencyShift:
     def _judged(self, shift: Shift, chance: float) -> Judgement:
         times = "" if shift.ratio is None else f"{shift.ratio:.2f} times"
         beside = f"beside the baseline “{self.baseline_name}”"
-        if shift.percentile <= 0.5 or shift.ratio is None:
+        calls = f"{shift.calls} compared {'call' if shift.calls == 1 else 'calls'}"
+        if shift.percentile <= 0.5 or not shift.ranks_high or shift.ratio is None:
+            most = "most calls" if shift.percentile <= 0.5 else "most traces"
             return Judgement(
                 Answer.QUIET,
                 "not_slower",
                 f"Calls not slower than those of the baseline ({shift.calls} compared)",
-                f"The {shift.calls} compared calls rank at {percent(shift.percentile)} "
-                f"{beside}: not slower than most.",
+                f"The mean rank of {calls} is {percent(shift.percentile)} {beside}: not "
+                f"slower than {most}.",
             )
         shape = (
-            f"The median of {shift.calls} compared calls took {times} the baseline's "
+            f"The median of {calls} took {times} the baseline's "
             f"median {beside}; the chance that a trace of the baseline ranks as far "
             f"out is {percent(chance)}"
         )
@@ -231,7 +237,8 @@ def _chance(value: float, traces: int) -> Chance:
         value=value,
         model=_MODEL,
         assumptions=_ASSUMPTIONS,
-        method=f"exact: rank among {traces:,} traces of the baseline, both directions",
+        method=f"rank among {traces:,} traces of the baseline, both directions; near to "
+        "exact, as each of them is ranked among the others and this one among all",
         floor=2 / (traces + 1),
     )
 

@@ -27,6 +27,7 @@ from apps.engine.check import (
     Parameter,
     Screening,
     Series,
+    chance_as_float,
     check_limits,
     exact_chance,
     hash_of_inputs,
@@ -213,7 +214,7 @@ class OutputDecay:
             )
         is_rare = probability <= Fraction(str(self.max_chance))
         shape = (
-            f"No one of {n} outputs is longer than the one before, and the last "
+            f"None of {n} outputs is longer than the one before, and the last "
             f"({last}) keeps {kept} of the first ({first}). Chance alone gives such an "
             f"order in {odds(probability)}"
         )
@@ -250,7 +251,7 @@ class OutputDecay:
             effect=1 - last / first,
             effect_bound=1 - self.last_percent / 100,
             chance=chance,
-            chance_of_signal=float(probability) if fires else 0.0,
+            chance_of_signal=chance_as_float(probability) if fires else 0.0,
             series=_series(sequence, threshold=first * self.last_percent / 100),
             not_modelled=_not_modelled(sequence),
             facts=_facts(sequence, known),

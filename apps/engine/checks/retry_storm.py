@@ -246,7 +246,7 @@ def _described(attempts: Attempts) -> dict[str, Any]:
     """One storm as figures; `seconds` from its first start to its last start."""
     steps = attempts.steps
     first, last = steps[0].start_ns, steps[-1].start_ns
-    timed = first is not None and last is not None
+    seconds = None if first is None or last is None else (last - first) / _SECOND
     return {
         "called": _name(attempts),
         "kind": "tool" if attempts.is_tool else "model",
@@ -254,7 +254,7 @@ def _described(attempts: Attempts) -> dict[str, Any]:
         "failed": sum(1 for step in steps if step.status is StepStatus.ERROR),
         "succeeded": attempts.succeeded,
         "error_types": dict(Counter(s.error_type for s in steps if s.error_type)),
-        "seconds": (last - first) / _SECOND if timed and last and first else None,
+        "seconds": seconds,
         "first_step": steps[0].seq,
     }
 

@@ -24,6 +24,7 @@ from apps.engine.check import (
     Parameter,
     Screening,
     Series,
+    chance_as_float,
     check_limits,
     exact_chance,
     hash_of_inputs,
@@ -266,7 +267,7 @@ class ToolDrift:
             effect=delta,
             effect_bound=self.collapse_at,
             chance=_chance(drift),
-            chance_of_signal=float(drift.null.at_least(self.collapse_at)),
+            chance_of_signal=chance_as_float(drift.null.at_least(self.collapse_at)),
             not_modelled=_NOT_MODELLED,
             facts={
                 "delta": delta,

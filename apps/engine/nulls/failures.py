@@ -86,8 +86,10 @@ def error_shift(
     By call: given how many calls of each name failed in all, the failures of this
     trace are hypergeometric in each name (Fisher 1935); their sum over the names is
     exact up to 1,000 compared calls, beyond a normal approximation with continuity
-    correction. One-sided: fewer failures are never unusual here. `None` where no name
-    occurs at least 5 times in the baseline. Checked against scipy.
+    correction. One-sided: fewer failures are never unusual here. By trace: not exact,
+    as each trace of the baseline is set against the others and this one against all of
+    them. `None` where no name occurs at least 5 times in the baseline. Checked against
+    scipy.
     """
     compared = {
         name: (*own, *baseline.counts[name])

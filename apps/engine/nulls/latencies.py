@@ -40,8 +40,10 @@ class LatencyShift(msgspec.Struct, frozen=True):
     same name, 0.5 where nothing differs. `ratio` is the median of duration to the
     baseline's median, `None` where those are 0. `p` is two-sided by call, with
     `standard_error`, `method`, `draws` and `floor` as for a permutation test; `by_trace`
-    is the p by trace, over `traces` traces of the baseline, `None` without any.
-    `without` names what the baseline does not have often enough.
+    is the p by trace, over `traces` traces of the baseline, `None` without any, and
+    `ranks_high` whether it is that of the slow side: a trace may lie above most calls
+    of a baseline and still below most of its traces. `without` names what the baseline
+    does not have often enough.
     """
 
     calls: int
@@ -54,6 +56,7 @@ class LatencyShift(msgspec.Struct, frozen=True):
     floor: float
     traces: int
     by_trace: float | None
+    ranks_high: bool
     without: tuple[str, ...]
 
 
@@ -90,8 +93,10 @@ def latency_shift(
     ranks. Draws stop after 20 that are as extreme, which leaves p = hits / draws
     valid (Besag and Clifford 1991); otherwise p = (hits + 1) / (draws + 1). By trace:
     twice the smaller of the two shares of traces that rank as high or as low, this one
-    counted. `None` where no name occurs at least 5 times in the baseline. The same
-    arguments give the same answer. Checked against scipy's rank tests.
+    counted. Not exact: each trace of the baseline is ranked among the others and this
+    one among all of them, which in simulations came out no smaller than it should.
+    `None` where no name occurs at least 5 times in the baseline. The same arguments
+    give the same answer. Checked against scipy's rank tests.
     """
     strata, ratios = [], []
     own = {name: values for name, values in sorted(calls.items()) if values}
@@ -115,6 +120,7 @@ def latency_shift(
         floor=1 / (draws + 1),
         traces=len(baseline.scores),
         by_trace=_both_ways(baseline.scores, score),
+        ranks_high=at_least(baseline.scores, score) <= at_most(baseline.scores, score),
         without=tuple(
             name for name in own if len(baseline.samples.get(name, ())) < FEWEST_SAMPLES
         ),

@@ -160,7 +160,8 @@ def _remove_repeats(calls: list[RecordedCall], wrappers: set[int]) -> None:
 def _fold(kept: RecordedCall, repeat: RecordedCall) -> None:
     kept.usage = _larger(kept.usage, repeat.usage)
     if repeat.end_ns is not None:
-        kept.end_ns = max(kept.end_ns or 0, repeat.end_ns)
+        is_later = kept.end_ns is None or repeat.end_ns > kept.end_ns
+        kept.end_ns = repeat.end_ns if is_later else kept.end_ns
     if repeat.finish is not FinishReason.UNKNOWN:
         kept.finish = repeat.finish
 
