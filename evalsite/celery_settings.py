@@ -69,8 +69,8 @@ beat_schedule = {
     },
     "wake-projects-behind": {
         "task": "pipeline.wake_projects_behind",
-        "schedule": 30.0,
-        "options": {"expires": 30},
+        "schedule": 15.0,
+        "options": {"expires": 15},
     },
     "remove-abandoned-files": {
         "task": "pipeline.remove_abandoned_files",

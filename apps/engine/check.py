@@ -103,7 +103,7 @@ MAX_CHANCE: Final = Parameter(
 """Of every check with a null model: above this chance a signal is telemetry."""
 
 
-class Chance(msgspec.Struct, frozen=True):
+class Chance(msgspec.Struct, frozen=True, omit_defaults=True):
     """How often the null model alone gives a shape at least as extreme.
 
     `value` is the probability; `numerator` and `denominator` give it exactly where an
@@ -151,7 +151,7 @@ def exact_chance(
     )
 
 
-class Series(msgspec.Struct, frozen=True):
+class Series(msgspec.Struct, frozen=True, omit_defaults=True):
     """The ordered values that the evidence shows; `None` is a value not recorded.
 
     `steps` holds the `seq` of each value, `labels` a word for each (a tool name, a
@@ -165,7 +165,7 @@ class Series(msgspec.Struct, frozen=True):
     threshold: float | None = None
 
 
-class Evidence(msgspec.Struct, frozen=True):
+class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything a reviewer needs to judge one answer, and to recompute it.
 
     `began` and `ended` name the boundaries of the sequence. `first`, `last` and

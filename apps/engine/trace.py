@@ -88,6 +88,8 @@ class OrderSource(StrEnum):
 class Usage(msgspec.Struct, frozen=True):
     """Token counts of one model call. Every count is `None` when not recorded.
 
+    Readers admit 0 to 2**63 - 1; a negative count is no count.
+
     `output_reasoning` and `input_cached` are parts that some providers count inside
     the totals and others beside them; they are kept apart and never summed here.
     `source` names the field that the output count was read from.
@@ -105,10 +107,9 @@ class Usage(msgspec.Struct, frozen=True):
     @property
     def is_known(self) -> bool:
         """Whether the output length of this call may be used by a check."""
-        return self.output_total is not None and self.state in {
-            UsageState.REPORTED,
-            UsageState.PARTIAL,
-        }
+        if self.output_total is None or self.output_total < 0:
+            return False
+        return self.state in {UsageState.REPORTED, UsageState.PARTIAL}
 
 
 MISSING: Final = Usage()

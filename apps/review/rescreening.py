@@ -145,7 +145,8 @@ class _Renewal:
         _, check, answer = found
         encoded = msgspec.json.encode(evidence_document(check, answer))
         now: dict[str, Any] = msgspec.json.decode(encoded)
-        return _readdressed(old.evidence, self._moved) == now
+        then = _readdressed(old.evidence, self._moved)
+        return _without_blanks(then) == _without_blanks(now)
 
     def _keep(self, signal: Signal) -> None:
         screening = signal.screening
@@ -206,6 +207,14 @@ def _key(screening: Screening) -> Key:
         screening.parameters_hash,
         screening.scope,
     )
+
+
+def _without_blanks(value: Any) -> Any:
+    """Without what says nothing: earlier releases stored every field of the evidence."""
+    if not isinstance(value, dict):
+        return value
+    kept = {name: _without_blanks(inner) for name, inner in value.items()}
+    return {name: inner for name, inner in kept.items() if inner not in (None, [], {})}
 
 
 def _readdressed(evidence: dict[str, Any], moved: Steps) -> dict[str, Any]:

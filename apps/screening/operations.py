@@ -54,7 +54,7 @@ def evidence_document(check: Check, screening: Screening) -> dict[str, Any]:
     chance = document.get("chance")
     if chance:
         for term in ("numerator", "denominator"):
-            if chance[term] is not None:
+            if term in chance:
                 chance[term] = str(chance[term])
     document["reason"] = screening.reason
     document["parameters"] = msgspec.to_builtins(check.parameters)

@@ -27,7 +27,7 @@ def summary_lines(tally: Tally) -> Iterator[str]:
         elif one.check.basis is Basis.STATISTIC:
             yield (
                 f"{one.check.slug}: not applicable, {one.not_applicable:,} of "
-                f"{count(one.not_applicable, 'time')}. Nothing was checked."
+                f"{one.not_applicable:,} times. Nothing was checked."
             )
     yield (
         f"{count(tally.signals, 'signal')} in {count(tally.traces, 'trace')}, "

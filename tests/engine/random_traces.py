@@ -44,7 +44,7 @@ small_json = st.sampled_from(
         [1],
     ]
 )
-counts = st.sampled_from([None, 0, 1, 40, 60, 100, 2**70])
+counts = st.sampled_from([None, -3, 0, 1, 40, 60, 100, 2**70])
 
 
 @st.composite
@@ -86,14 +86,15 @@ def steps_at(draw: st.DrawFn, seq: int, agents: int) -> Step:
             [StepKind.MODEL_CALL] * 4 + [StepKind.TOOL_CALL] * 5 + list(OTHER_KINDS)
         )
     )
-    start = draw(st.integers(0, 40))
+    start = draw(st.integers(-2, 40))
     length = draw(st.sampled_from([None, 0, 1, 1, 1, 9]))
     is_timed = draw(st.integers(0, 19)) > 0
     return Step(
         seq=seq,
         kind=kind,
         invocation=draw(st.sampled_from([None, *range(agents)])),
-        parent=draw(st.sampled_from([None, None, max(seq - 1, 0), 10_000])),
+        # Its own parent, or one that comes after it: parents in a circle.
+        parent=draw(st.sampled_from([None, None, max(seq - 1, 0), seq, seq + 1, 9_999])),
         name=draw(st.sampled_from([None, "handoff to b"])),
         start_ns=start * SECOND if is_timed else None,
         end_ns=None if length is None else (start + length) * SECOND,

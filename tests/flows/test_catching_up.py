@@ -17,7 +17,7 @@ from tests.factories import NOW, make_project
 from tests.flows.conftest import wait_until
 from tests.flows.test_kills import submit
 
-KILLS = 3
+KILLS = 2
 COPIES = 8
 
 

@@ -215,4 +215,6 @@ def _inputs(sequence: SerialSequence) -> tuple[int | None, ...]:
 
 def _input(usage: Usage) -> int | None:
     """The input count that the model reported; an estimate or a sum is none."""
-    return usage.input_total if usage.state in _TRUSTED else None
+    if usage.state not in _TRUSTED or usage.input_total is None:
+        return None
+    return usage.input_total if usage.input_total >= 0 else None

@@ -57,6 +57,9 @@ _NOT_MODELLED: Final = (
     "Turns and sub-tasks inside the trajectory.",
 )
 
+# Differences as small as rounding errors are none; the smallest real one is larger.
+_SMALLEST_BOUND: Final = 0.01
+
 
 class _Drift(msgspec.Struct, frozen=True):
     """The two windows of one trajectory and how far apart their entropies are."""
@@ -76,8 +79,8 @@ class _Drift(msgspec.Struct, frozen=True):
 class ToolDrift:
     """Compares the mix of tools in the first and the last `window` calls.
 
-    `window` (2 to 6 calls), `collapse_at` and `hard_at` (nats, ascending, at most the
-    log of the window) and `max_chance` (a signal is queued only up to this chance,
+    `window` (2 to 6 calls), `collapse_at` and `hard_at` (nats, ascending, from 0.01 to
+    the log of the window) and `max_chance` (a signal is queued only up to this chance,
     above 0 and at most 1). Raises `ValueError` outside these ranges.
     """
 
@@ -99,9 +102,11 @@ class ToolDrift:
 
     def __post_init__(self) -> None:
         check_limits(self)
-        if not 0 < self.collapse_at <= self.hard_at <= math.log(self.window):
+        most = math.log(self.window)
+        if not self.collapse_at <= self.hard_at <= most:
             raise ValueError(
-                "The bounds must ascend from above 0 to at most the log of the window."
+                f"The bounds must ascend to at most {most:.4f} nats, the log of a window "
+                f"of {self.window} calls."
             )
 
     @property
@@ -153,20 +158,18 @@ class ToolDrift:
             Parameter(
                 "collapse_at",
                 "Drop that is a collapse",
-                0,
+                _SMALLEST_BOUND,
                 math.log(WIDEST_EXACT),
                 unit="nats",
                 is_whole=False,
-                above_low=True,
             ),
             Parameter(
                 "hard_at",
                 "Drop that is a hard collapse",
-                0,
+                _SMALLEST_BOUND,
                 math.log(WIDEST_EXACT),
                 unit="nats",
                 is_whole=False,
-                above_low=True,
             ),
             MAX_CHANCE,
         )
