@@ -29,7 +29,8 @@ from apps.pipeline.flow import submit_upload
 from apps.pipeline.reading import read_upload
 from apps.screening.definitions import Wanted, define
 from apps.screening.models import Definition
-from apps.traces.models import Upload
+from apps.traces.models import TraceSet, Upload
+from apps.traces.sets import Chosen, NewSet, make_set
 from apps.traces.storage import receive
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -144,6 +145,12 @@ def upload_traces(project: Project, *traces: Trace, name: str = "made.jsonl") ->
 
 
 NO_REFUND = {"operator": "never", "select": {"kind": "tool_call", "name": "refund"}}
+
+
+def make_trace_set(project: Project, name: str = "Release 4") -> TraceSet:
+    """A set of all traces of the project."""
+    new = NewSet(name, Chosen())
+    return make_set(project=project, new=new, user_id=None, now=NOW)
 
 
 def make_contract(

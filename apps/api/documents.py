@@ -13,6 +13,7 @@ from apps.traces.models import (
     Upload,
 )
 from apps.traces.queries import rejected_of
+from apps.traces.sets import SetRow
 
 
 def upload_document(upload: Upload, request: Request) -> dict[str, Any]:
@@ -65,6 +66,30 @@ def usage_of(upload: Upload) -> dict[str, int]:
     """How many model calls of an upload have their usage in each state; all states."""
     return {
         state.value: upload.usage_states.get(state.value, 0) for state in UsageState
+    }
+
+
+def set_document(row: SetRow) -> dict[str, Any]:
+    """A trace set: how it was made, what is left of it, how its traces ended.
+
+    `key` is its name as a side of a comparison; `removed` counts traces that are gone.
+    """
+    one = row.trace_set
+    return {
+        "id": one.pk,
+        "key": one.slug,
+        "name": one.name,
+        "note": one.note,
+        "made_from": one.made_from.get("words", ""),
+        "is_baseline": one.is_baseline,
+        "traces": row.traces,
+        "removed": row.removed,
+        "passed": row.passed,
+        "failed": row.failed,
+        "no_pass_or_fail": row.others,
+        "signals": row.signals,
+        "models": dict(row.models),
+        "created_at": one.created_at,
     }
 
 

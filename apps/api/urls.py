@@ -34,6 +34,12 @@ def _addresses(prefix: str) -> list[URLPattern]:
         re_path(
             r"^signals/?$", _door(views.Signals.as_view()), name=f"{prefix}-signals"
         ),
+        re_path(r"^sets/?$", _door(views.TraceSets.as_view()), name=f"{prefix}-sets"),
+        re_path(
+            r"^comparison/?$",
+            _door(views.Comparisons.as_view()),
+            name=f"{prefix}-comparison",
+        ),
         re_path(
             r"^reports/?$", _door(views.Reports.as_view()), name=f"{prefix}-reports"
         ),

@@ -1,4 +1,4 @@
-"""The JSON door: upload files, follow them, read signals and reports.
+"""The JSON door: upload files, follow them, read signals, comparisons and reports.
 
 Every address works with the token alone, which belongs to one project.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
+import msgspec
 from django.http import Http404
 from django.utils import timezone
 from rest_framework.exceptions import NotFound
@@ -19,7 +20,12 @@ from rest_framework.views import APIView
 
 from apps.accounts.models import ApiToken, Project
 from apps.accounts.permissions import Scope
-from apps.api.documents import receipt_document, signal_document, upload_document
+from apps.api.documents import (
+    receipt_document,
+    set_document,
+    signal_document,
+    upload_document,
+)
 from apps.api.receiving import WholeBody, files_of, format_of
 from apps.api.refusals import BadRequest, in_a_sentence
 from apps.pipeline.flow import EmptyUpload, submit_upload
@@ -27,8 +33,11 @@ from apps.reports.models import Report
 from apps.reports.queries import document_of, reports_of
 from apps.review.models import Signal
 from apps.review.queries import QueueFilter, after, queue_signals, with_rows
+from apps.traces.comparing import compare_sides, comparison_document
 from apps.traces.models import Upload
 from apps.traces.queries import uploads_of
+from apps.traces.sets import set_rows, sets_of
+from apps.traces.sides import UnknownSide, choices
 from apps.traces.storage import ReceivedFile
 
 PAGE_SIZE = 100
@@ -157,6 +166,38 @@ class Signals(ProjectView):
             signals = after(signals, where=where, last=last)
         rows = with_rows(signals)[:PAGE_SIZE]
         return Response({"signals": [signal_document(row) for row in rows]})
+
+
+class TraceSets(ProjectView):
+    """The trace sets of the project, newest first."""
+
+    def get(self, request: Request, **_path: str) -> Response:
+        """One page of sets: `before` is the id to go on from."""
+        found = sets_of(self.project, before=_whole(request, "before"))
+        rows = set_rows(list(found[:PAGE_SIZE]))
+        return Response({"sets": [set_document(row) for row in rows]})
+
+
+class Comparisons(ProjectView):
+    """Two sides of the project compared."""
+
+    def get(self, request: Request, **_path: str) -> Response:
+        """The comparison of the sides `first` and `second`, or 404 for unknown ones.
+
+        Without them: what may be compared.
+        """
+        first = request.query_params.get("first", "")
+        second = request.query_params.get("second", "")
+        if not first and not second:
+            rows = choices(self.project)
+            return Response({"sides": [msgspec.structs.asdict(row) for row in rows]})
+        if first == second:
+            raise BadRequest("“first” and “second” are two different sides.")
+        try:
+            found = compare_sides(self.project, first=first, second=second)
+        except UnknownSide:
+            raise Http404 from None
+        return Response(comparison_document(found))
 
 
 class Reports(ProjectView):

@@ -200,7 +200,8 @@ def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> Kappa:
     n = len(pairs)
     agreed = rate(sum(a == b for a, b in pairs), n, nothing="no doubles yet")
     if n < FEWEST_DOUBLES:
-        words = f"{n:,} doubles; kappa is given from {FEWEST_DOUBLES} on"
+        doubles = "double" if n == 1 else "doubles"
+        words = f"{n:,} {doubles}; kappa is given from {FEWEST_DOUBLES} on"
         return Kappa(n, agreed, None, None, words)
     rows, columns = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
     by_chance = sum(rows[v] * columns[v] for v in rows) / n**2

@@ -174,7 +174,9 @@ class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
     tail probability of the shape that was observed; `chance_of_signal` is how often
     the null model alone makes the check fire on these very values (set on every
     applicable answer of a check with a null model, so that expected counts can be
-    summed over everything that was screened).
+    summed over everything that was screened); where that depends on more than the null
+    model it is an upper bound, which `not_modelled` then says. Firing is any signal,
+    also one that is too likely to be queued.
     """
 
     scope: str

@@ -146,7 +146,7 @@ class _Renewal:
         encoded = msgspec.json.encode(evidence_document(check, answer))
         now: dict[str, Any] = msgspec.json.decode(encoded)
         then = _readdressed(old.evidence, self._moved)
-        return _without_blanks(then) == _without_blanks(now)
+        return bool(_without_blanks(then) == _without_blanks(now))
 
     def _keep(self, signal: Signal) -> None:
         screening = signal.screening

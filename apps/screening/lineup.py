@@ -159,7 +159,7 @@ def _adopted_check(newest: Check, adopted: Adoption) -> Check:
 def compared_with(check: Check, baseline: TraceSet | None) -> Check:
     """`check` with the baseline set that it compares with; others as they are."""
     kept: dict[str, Any] | None = baseline.baseline if baseline else None
-    if baseline is None or kept is None:
+    if baseline is None or not kept or "key" not in kept:
         return check
     given = {"baseline_name": baseline.name, "baseline_key": kept["key"]}
     if isinstance(check, LatencyShift):

@@ -22,7 +22,8 @@ MOST_CHOICES: Final = 100
 _MODEL: Final = "model:"
 _UPLOAD: Final = "upload:"
 _MOST_DIGITS: Final = 18
-_LONGEST_KEY: Final = 400
+_LONGEST_NAME: Final = 300
+_LONGEST_KEY: Final = len(_MODEL) + _LONGEST_NAME
 
 
 class UnknownSide(Exception):
@@ -96,8 +97,8 @@ def _sets(project: Project) -> Iterator[Choice]:
 
 def _models(project: Project) -> Iterator[Choice]:
     seen = Upload.objects.filter(project=project).values_list("models_seen", flat=True)
-    names = sorted({name for names in seen for name in names}, key=str.casefold)
-    for name in names[:MOST_CHOICES]:
+    names = {name for names in seen for name in names if len(name) <= _LONGEST_NAME}
+    for name in sorted(names, key=str.casefold)[:MOST_CHOICES]:
         yield Choice(_MODEL + name, name, "model")
 
 

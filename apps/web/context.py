@@ -38,7 +38,7 @@ class Navigation(msgspec.Struct, frozen=True):
 
 _ITEMS = (
     ("overview", "Overview", "layout-dashboard", ("overview",)),
-    ("queue", "Review queue", "inbox", ("queue", "signal")),
+    ("queue", "Review queue", "inbox", ("queue", "signal", "blind")),
     (
         "project-checks",
         "Checks",

@@ -44,6 +44,7 @@ from tests.browser.blind_scenes import (
 )
 from tests.browser.line_up_scenes import furnish_line_up, line_up_addresses
 from tests.browser.making import Scene, upload_and_read, wait_until_read
+from tests.browser.set_scenes import compare_addresses, make_sets
 from tests.factories import decay_trace
 from tests.formats.archives import zip_of
 from tests.formats.otlp_files import as_protobuf, call, span
@@ -254,6 +255,7 @@ def furnish(*, owner: User, reviewer: User, shared: Path | None = None) -> Proje
     _upload_files(project, shared)
     _leave_unfinished(project, owner)
     _send_live(project)
+    make_sets(project, owner)
     _define_some(project, owner)
     _review_some(project, reviewer, owner)
     furnish_line_up(project, owner, reviewer)
@@ -361,6 +363,7 @@ def scenes_of(project: Project) -> list[Scene]:
         Scene("tasks", of("tasks")),
         Scene("tasks-empty", reverse("tasks", args=[empty.slug])),
         Scene("task", of("task", task.pk)),
+        *(Scene(name, path) for name, path in compare_addresses(project, empty)),
         Scene("contracts", of("contracts")),
         Scene("contracts-empty", reverse("contracts", args=[empty.slug])),
         Scene("contract", of("contract", "look-before-you-act")),

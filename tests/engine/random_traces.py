@@ -94,7 +94,9 @@ def steps_at(draw: st.DrawFn, seq: int, agents: int) -> Step:
         kind=kind,
         invocation=draw(st.sampled_from([None, *range(agents)])),
         # Its own parent, or one that comes after it: parents in a circle.
-        parent=draw(st.sampled_from([None, None, max(seq - 1, 0), seq, seq + 1, 9_999])),
+        parent=draw(
+            st.sampled_from([None, None, max(seq - 1, 0), seq, seq + 1, 9_999])
+        ),
         name=draw(st.sampled_from([None, "handoff to b"])),
         start_ns=start * SECOND if is_timed else None,
         end_ns=None if length is None else (start + length) * SECOND,

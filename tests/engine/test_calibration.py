@@ -237,3 +237,7 @@ def test_every_figure_lies_inside_its_interval_and_between_0_and_1(rows):
                 assert 0 <= value <= 1
                 assert interval.low - 1e-9 <= value <= interval.high + 1e-9
                 assert not math.isnan(interval.low)
+
+
+def test_one_double_is_spoken_of_as_one():
+    assert cohens_kappa([("a", "b")]).words.startswith("1 double; ")

@@ -92,6 +92,9 @@ def test_errors_are_counted_over_calls_and_drawn_by_trace():
     assert found.first.value == pytest.approx(30 / 300)
     assert found.second.value == 0
     assert "Newcombe" in found.interval.method
+    assert "calls of one trace taken as independent" in found.interval.method
+    outcome = metrics(one, other)["outcome"]
+    assert outcome.interval.method == "Newcombe hybrid score"
     again = metrics(one, one[:15] + many(15, seed=3))["errors"]
     assert "bootstrap" in again.interval.method
 

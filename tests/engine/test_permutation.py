@@ -290,3 +290,54 @@ def test_a_thousand_values_a_side_stay_quick():
     # 0.1 s and 0.35 s on an idle core.
     assert time.process_time() - began < 3
     assert permutation.EXACT_SPLITS >= 2_000
+
+
+def clustered(traces: int, calls: int, failing: int = 0) -> Sample:
+    """Traces of as many calls each; the first call of the first ones failed."""
+    values, clusters = [], []
+    for trace in range(traces):
+        for place in range(calls):
+            values.append(int(trace < failing and place == 0))
+            clusters.append((calls, trace))
+    return Sample(values=values, clusters=clusters)
+
+
+def test_a_single_failure_is_no_difference_because_the_traces_are_longer():
+    found = permutation_test(
+        clustered(110, 12, failing=1),
+        clustered(119, 21),
+        statistic=Statistic.RATE,
+        seed=1,
+        draws=500,
+    )
+    assert found.observed == pytest.approx(1 / 1_320)
+    assert found.p > 0.2
+
+
+def test_many_failing_traces_are_a_difference_all_the_same():
+    found = permutation_test(
+        clustered(110, 12, failing=40),
+        clustered(119, 21, failing=10),
+        statistic=Statistic.RATE,
+        seed=1,
+        draws=500,
+    )
+    assert found.p < 0.01
+
+
+def test_traces_of_other_lengths_and_the_same_rate_are_told_apart_as_rarely_as_said():
+    source = random.Random(5)
+    rejected, tried = 0, 120
+    for seed in range(tried):
+        one, other = (
+            Sample(
+                values=[int(source.random() < 0.1) for _ in range(30 * calls)],
+                clusters=[(calls, place // calls) for place in range(30 * calls)],
+            )
+            for calls in (4, 16)
+        )
+        found = permutation_test(
+            one, other, statistic=Statistic.RATE, seed=seed, draws=199
+        )
+        rejected += found.p <= 0.05
+    assert rejected / tried <= 0.05 + 3 * (0.05 * 0.95 / tried) ** 0.5

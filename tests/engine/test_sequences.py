@@ -353,3 +353,11 @@ def test_a_tool_call_inside_one_of_the_same_name_is_the_same_call():
     (tools,) = tool_sequences(trace_of(*steps, agents=()))
     assert tools.names == ("a", "a", "b", "a")
     assert [step.seq for step in outermost_calls(tools)] == [0, 2, 3]
+
+
+def test_a_repeated_line_that_ends_before_1970_keeps_its_own_end():
+    ends = {"invocation": 0, "start_ns": -9, "end_ns": None}
+    one = call(0, step=ends, response_id="r")
+    again = call(1, step=ends | {"end_ns": -3}, response_id="r")
+    [calls] = recorded_calls(trace_of(one, again)).values()
+    assert [entry.end_ns for entry in calls if entry.removed is None] == [-3]

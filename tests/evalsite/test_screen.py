@@ -77,6 +77,9 @@ def test_when_nothing_could_be_checked_the_summary_says_so(tmp_path):
     done = call("screen", short, *DECAY)
     assert done.returncode == 0
     assert "not applicable, 1 of 1 times. Nothing was checked." in done.stderr
+    # Chance gives no 0 of what was not checked.
+    [row] = [line for line in done.stdout.splitlines() if "output-decay" in line]
+    assert row.split() == ["output-decay", "1", "0", "0", "0", "1", "-"]
 
 
 RARE, TIED, UNEVEN = (100, 90, 80, 70, 60), (9, 9, 9, 9, 5), (100, 90, 95, 70, 60)

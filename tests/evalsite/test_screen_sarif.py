@@ -96,3 +96,9 @@ def test_the_place_of_a_member_of_a_folder_is_its_own_file(tmp_path):
     [place] = result["locations"]
     uri = place["physicalLocation"]["artifactLocation"]["uri"]
     assert uri.endswith("/runs/one.jsonl")
+
+
+def test_chance_gives_no_number_of_what_was_not_checked(tmp_path):
+    short = file_of(tmp_path, decay_trace(3, 2, 1))
+    [run] = sarif(short, "--check", "output-decay")[0]["runs"]
+    assert run["properties"]["checks"]["output-decay"]["by_chance"] is None

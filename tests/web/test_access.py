@@ -25,6 +25,7 @@ from tests.factories import (
     make_contract,
     make_member,
     make_project,
+    make_trace_set,
     upload_traces,
 )
 
@@ -63,6 +64,15 @@ LEAST_ROLE = {
     "task-rename": ("post", Role.REVIEWER),
     "task-join": ("post", Role.REVIEWER),
     "task-part": ("post", Role.REVIEWER),
+    "compare": ("get", Role.VIEWER),
+    "compare-json": ("get", Role.VIEWER),
+    "compare-markdown": ("get", Role.VIEWER),
+    "sets": ("get", Role.VIEWER),
+    "set-new": ("get", Role.REVIEWER),
+    "trace-set": ("get", Role.VIEWER),
+    "set-rename": ("post", Role.REVIEWER),
+    "set-delete": ("get", Role.REVIEWER),
+    "set-baseline": ("post", Role.MAINTAINER),
     "shadows": ("get", Role.VIEWER),
     "shadow": ("get", Role.VIEWER),
     "shadow-cancel": ("post", Role.MAINTAINER),
@@ -118,6 +128,8 @@ LEAST_ROLE = {
 # test_unfinished.py.
 BY_PIECES = {"upload-parts", "upload-part", "upload-part-remove"}
 ALSO_POST = {
+    "set-new": Role.REVIEWER,
+    "set-delete": Role.REVIEWER,
     "uploads": Role.MAINTAINER,
     "reports": Role.REVIEWER,
     "contract-new": Role.MAINTAINER,
@@ -128,6 +140,8 @@ API_OF_TOKEN = {
     "api-uploads",
     "api-upload",
     "api-signals",
+    "api-sets",
+    "api-comparison",
     "api-reports",
     "api-report",
 }
@@ -185,6 +199,7 @@ def rooms(project, owner):
         "shadow_id": shadowed(project, last_percent=30).pk,
         "case_id": make_regression_case(project).pk,
         "definition_slug": make_contract(project).slug,
+        "set_slug": make_trace_set(project).slug,
     }
 
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from apps.review.models import BlindLook, Signal
 from apps.traces.models import Trace, Upload
 from tests.adopting import make_regression_case, shadowed
-from tests.factories import NOW, make_contract
+from tests.factories import NOW, make_contract, make_trace_set
 from tests.web.hostile import HTML
 from tests.web.visiting import addresses, assert_inert, freeze, pages
 
@@ -50,6 +50,10 @@ def look_at_the_trace(project) -> BlindLook:
         ("queue", ["after", "upload"]),
         ("reports", ["upload"]),
         ("tasks", ["from"]),
+        ("sets", ["before"]),
+        ("trace-set", ["after"]),
+        ("set-new", ["upload", "task", "ids"]),
+        ("compare", ["first", "second"]),
         ("trace", ["from", "step"]),
         ("signal", ["upload"]),
         ("step-body", ["as"]),
@@ -72,6 +76,7 @@ def test_any_value_of_a_number_in_an_address_is_answered(web, place, page, names
             "output-decay",
             shadowed(place, last_percent=30).pk if page == "shadow" else 0,
         ],
+        "trace-set": [make_trace_set(place).slug],
     }.get(page, [])
     for name, value in product(names, NUMBERS):
         address = reverse(page, args=[place.slug, *args]) + f"?{name}={value}"
@@ -80,7 +85,18 @@ def test_any_value_of_a_number_in_an_address_is_answered(web, place, page, names
 
 @pytest.mark.parametrize(
     "page",
-    ["uploads", "traces", "tasks", "queue", "reports", "overview", "project-checks"],
+    [
+        "uploads",
+        "traces",
+        "tasks",
+        "queue",
+        "reports",
+        "overview",
+        "project-checks",
+        "sets",
+        "set-new",
+        "compare",
+    ],
 )
 def test_any_filter_in_an_address_is_answered(web, place, page):
     for query in QUERIES:
@@ -205,6 +221,9 @@ FORMS = {
     "signal-keep-quiet": {"name": "A quiet run"},
     "projects": {"name": "P", "description": "d"},
     "upload-read-again": {"format": ""},
+    "set-new": {"name": "Release 5", "note": "why", "ids": "", "act": "save"},
+    "set-rename": {"name": "Release 5", "note": "why"},
+    "set-baseline": {"act": "choose"},
     "uploads": {"format": ""},
 }
 
@@ -226,9 +245,12 @@ def test_any_value_of_a_form_is_taken_or_refused_in_words(
         "case-rename": [make_regression_case(place).pk],
         "member-change": [owner.pk],
         "upload-read-again": [Upload.objects.get().pk],
+        "set-rename": ["release-4"],
+        "set-baseline": ["release-4"],
         **{name: [look_at_the_trace(place).pk] for name in OF_A_LOOK},
     }.get(form, [Signal.objects.get().pk] if form.startswith("signal") else [])
     make_contract(place)
+    make_trace_set(place)
     url = reverse(form, args=[] if form == "projects" else [place.slug, *args])
     for value in VALUES:
         answer = web.post(url, {**FORMS[form], field: value})

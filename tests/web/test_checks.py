@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 
 import pytest
 from django.db import connection
@@ -36,7 +37,7 @@ THIN = "\u202f"
 
 def words(answer) -> str:
     """The text of a page, its white space made plain."""
-    text = re.sub(r"<[^>]*>", " ", answer.content.decode())
+    text = unescape(re.sub(r"<[^>]*>", " ", answer.content.decode()))
     return re.sub(r"\s+", " ", text.replace(THIN, " "))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from urllib.parse import urlencode
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
@@ -10,9 +11,10 @@ from django.urls import reverse
 from apps.engine.checks import CHECKS
 from apps.pipeline.reading import read_upload
 from apps.reports.models import Report
-from apps.review.models import Signal
+from apps.review.models import BlindLook, Signal
 from apps.screening.models import Definition, Shadow
-from apps.traces.models import Task, Trace, Upload
+from apps.traces.models import Task, Trace, TraceSet, Upload
+from apps.traces.sides import choices
 from tests.factories import NOW
 
 
@@ -39,14 +41,22 @@ def addresses(project) -> list[str]:
             "uploads",
             "traces",
             "tasks",
+            "sets",
+            "set-new",
+            "compare",
             "contracts",
             "queue",
             "project-checks",
+            "calibrations",
             "regression",
             "reports",
         )
     ]
-    found += [reverse("project-check", args=[slug, one.slug]) for one in CHECKS]
+    found += [
+        reverse("project-check", args=[slug, check])
+        # Two statistics and a fact; test_checks.py visits all of them.
+        for check in ("tool-drift", "output-decay", "unsupported-claim")
+    ]
     found += [reverse("shadows", args=[slug, one.slug]) for one in CHECKS[:2]]
     found += [
         reverse("shadow", args=[slug, one.check_slug, one.pk])
@@ -65,6 +75,7 @@ def addresses(project) -> list[str]:
             found += [body, body + "?as=text"]
     for task in Task.objects.filter(project=project)[:3]:
         found.append(reverse("task", args=[slug, task.pk]))
+    found += _comparisons(project)
     for one in Definition.objects.filter(project=project, number=1)[:3]:
         found += [
             reverse(name, args=[slug, one.slug])
@@ -72,12 +83,33 @@ def addresses(project) -> list[str]:
         ]
     for signal in Signal.objects.filter(project=project)[:3]:
         found.append(reverse("signal", args=[slug, signal.pk]))
+    found += [
+        reverse("calibration", args=[slug, "output-decay"]),
+        *(
+            reverse("blind", args=[slug, look.pk])
+            for look in BlindLook.objects.filter(project=project)[:3]
+        ),
+    ]
     for report in Report.objects.filter(project=project)[:1]:
         found += [
             reverse(f"report{form}", args=[slug, report.pk])
             for form in ("", "-markdown", "-pdf", "-json")
         ]
     return found
+
+
+def _comparisons(project) -> list[str]:
+    """Sets, and the first two things that may be compared, side by side."""
+    found = [
+        reverse(name, args=[project.slug, one.slug])
+        for one in TraceSet.objects.filter(project=project)[:3]
+        for name in ("trace-set", "set-delete")
+    ]
+    keys = [one.key for one in choices(project)[:2]]
+    if len(keys) < 2:
+        return found
+    query = "?" + urlencode({"first": keys[0], "second": keys[1]})
+    return [*found, reverse("compare", args=[project.slug]) + query]
 
 
 def freeze(web, project, title: str = "Weekly") -> None:

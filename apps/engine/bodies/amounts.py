@@ -13,15 +13,26 @@ from typing import Final
 
 import msgspec
 
+from apps.engine.bodies.scripts import is_unspaced
+
 _MONTHS: Final = (
     r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec|january|february|march"
-    r"|april|june|july|august|september|october|november|december)\b\.?"
+    r"|april|june|july|august|september|october|november|december"
+    r"|januar|februar|märz|mai|juni|juli|oktober|dezember"
+    r"|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre"
+    r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre"
+    r"|diciembre|gennaio|febbraio|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre"
+    r"|janeiro|fevereiro|março|maio|junho|julho|setembro|outubro|novembro|dezembro"
+    r"|januari|februari|maart|mei|augustus)\b\.?"
 )
 _LABELS: Final = (
     r"(?:step|section|figure|fig|table|chapter|page|pages|line|lines|version|item|option"
     r"|question|part|phase|level|number|no|nr|id|rfc|issue|port|http|error|code|status"
     r"|room|gate|flight|seat|exit|python|windows|test|case|task|attempt|round|trial"
     r"|ios|macos|android|ubuntu|debian|node|java|swift|swiftui|php|ruby|chrome|firefox"
+    r"|iso|din|ext|extension|tel|telefon|phone|fax|boeing|airbus"
+    r"|schritt|artikel|art|kapitel|seite|zeile|abschnitt|absatz|abs|ziffer|abbildung"
+    r"|tabelle|étape|numéro|chapitre|página|paso|capítulo|artículo"
     r"|gpt|claude|gemini|llama|es|http|vue|react|angular|postgres|postgresql|mysql"
     r"|sample|example|exercise|article|rule|note|ticket|order|account|zip|day|week|top)"
 )
@@ -37,8 +48,11 @@ _NOT_AMOUNTS: Final = re.compile(
     r"|\b\d{1,2}\.\d{1,2}\.\d{2,4}\b"
     r"|\b\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d{1,9})?(?:\s?[ap]\.?m\b)?"
     r"|\b\d{1,2}\s?[ap]\.?m\b"
+    r"|\b\d{1,2}\s?(?:uhr\b|h\d{2}\b)|\b0\d{1,5}[\s/\-]\d{3,10}\b|§{1,2}\s?\d{1,5}\b"
+    r"|\b[1-9]\d{3}s\b|\b\d{3,5}[x\u00d7]\d{3,5}\b"
+    r"|[第제]\s?\d{1,6}|\d{1,4}\s?[年月日号號時时点點分秒년월일시초호]"
     rf"|\b{_MONTHS}\s{{1,3}}\d{{1,2}}(?:st|nd|rd|th)?\b(?:\s?[-\u2013]\s?\d{{1,2}}\b)?"
-    rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\s{{1,3}}(?:of\s{{1,3}})?{_MONTHS}"
+    rf"|\b\d{{1,2}}(?:st|nd|rd|th|\.|er)?\s{{1,3}}(?:(?:of|de)\s{{1,3}})?{_MONTHS}"
     r"|\b(?:24|48|72)[\s-]?(?:h|hrs?|hours?)\b|\b60[\s-]?(?:mins?|minutes?|secs?|seconds?)\b"
     r"|\b12[\s-]?months?\b|\b365[\s-]?days?\b"
     r"|\b\d{1,3}\s?(?:h|hrs?|hours?)\s?,?(?:and\s)?\s?\d{1,2}\s?(?:m|mins?|minutes?)\b"
@@ -49,7 +63,15 @@ _NOT_AMOUNTS: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NUMBER: Final = re.compile(r"\d+(?:[.,'\u2019_\u00a0\u202f\u2009]\d+)*")
-_SPACED: Final = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3}){1,5}(?![\d])")
+_SPACED: Final = re.compile(
+    r"(?<![\d.,])\d{1,3}(?: \d{3}){1,5}(?!\d)(?:[.,]\d{1,2}(?!\d))?"
+)
+_MONEY_BEFORE: Final = re.compile(
+    r"(?<![^\W\d_])(?:USD|EUR|GBP|CHF|JPY|CNY|RMB|INR|AUD|CAD|NZD|SEK|NOK|DKK|PLN|BRL"
+    r"|Rs\.?|R\$|kr\.?)\Z"
+)
+_MONEY: Final = re.compile(r"\d{1,12}(?:[.,]\d{3})*[.,]\d{2}")
+_ARABIC_MARKS: Final = str.maketrans({"\u066b": ".", "\u066c": ","})
 _TWO_DIGITS: Final = re.compile(r"\d.?\d")
 _LIST: Final = re.compile(r"\d+(?:,\d+)+")
 _AFTER: Final = re.compile(r"\s?(%|percent\b|per cent\b|[A-Za-zµ°]{1,12})?")
@@ -92,7 +114,7 @@ class Claim(msgspec.Struct, frozen=True):
 
     `readings` are the values it may mean (1.234 is a thousand or about one), each with
     half a unit of its last shown digit. `digits` counts the significant digits of the
-    text, without zeros at either end. `pieces` are the numbers of a list without blanks
+    text: 42.00 has four, 0.50 two, 4200 two. `pieces` are the numbers of a list without blanks
     (`12,13`).
     """
 
@@ -110,13 +132,18 @@ def claims_in(text: str) -> list[Claim]:
     """
     if _TWO_DIGITS.search(text) is None:
         return []
-    masked = _NOT_AMOUNTS.sub(_blank, text)
+    masked = _NOT_AMOUNTS.sub(_blank, _with_plain_marks(text))
     found: dict[str, Claim] = {}
     for match in _tokens(masked):
         claim = _claim(masked, match)
         if claim is not None:
             found.setdefault(claim.text, claim)
     return list(found.values())
+
+
+def _with_plain_marks(text: str) -> str:
+    """The text with a point and a comma for the marks of Arabic numbers."""
+    return text if text.isascii() else text.translate(_ARABIC_MARKS)
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -140,8 +167,9 @@ def _claim(text: str, match: re.Match[str]) -> Claim | None:
     token, start = match.group(), match.start()
     after = _AFTER.match(text, match.end())
     unit = ((after.group(1) if after else None) or "").casefold()
-    is_glued = text[match.end() : match.end() + 1].isalpha()
-    if _is_id(text, start) or (is_glued and unit not in _UNITS):
+    beyond = text[match.end() : match.end() + 1]
+    is_glued = beyond.isalpha() and not is_unspaced(beyond)
+    if _is_id(text, start, token) or (is_glued and unit not in _UNITS):
         return None
     digits = re.sub(r"\D", "", token)
     if len(digits) > _LONGEST or _is_code(token, digits):
@@ -154,22 +182,34 @@ def _claim(text: str, match: re.Match[str]) -> Claim | None:
     return Claim(
         text=token + ("%" if unit in {"%", "percent", "per cent"} else ""),
         readings=tuple(dict.fromkeys(scaled + plain)),
-        digits=len(digits.strip("0")),
+        digits=_significant(token, digits),
         is_percent=unit in {"%", "percent", "per cent"},
         pieces=_pieces(token),
     )
+
+
+def _significant(token: str, digits: str) -> int:
+    """How many digits say something: zeros do behind a decimal mark only."""
+    parts = re.split(r"\D", token)
+    marks = {char for char in token if not char.isdigit()}
+    is_decimal = len(marks) == 2 or (len(parts) == 2 and len(parts[1]) != 3)
+    has_fraction = is_decimal and digits.strip("0")
+    return len(digits.lstrip("0") if has_fraction else digits.strip("0"))
 
 
 def _pieces(token: str) -> tuple[float, ...]:
     return tuple(map(float, token.split(","))) if _LIST.fullmatch(token) else ()
 
 
-def _is_id(text: str, start: int) -> bool:
+def _is_id(text: str, start: int, token: str = "") -> bool:
     """Whether what stands before a number makes it a part of an id or a path."""
-    if start == 0:
+    if start == 0 or _MONEY_BEFORE.search(text, max(start - 4, 0), start):
         return False
     before = text[start - 1]
-    if before.isalnum() or before in _ID_BEFORE:
+    # `total=418.50` and `Total:418.50` are amounts, `id=418` and `a:418` are not.
+    if before in "=:" and _MONEY.fullmatch(token):
+        return False
+    if (before.isalnum() and not is_unspaced(before)) or before in _ID_BEFORE:
         return True
     if before in "-\u2013.:":
         further = text[start - 2 : start - 1] if start > 1 else ""
@@ -221,6 +261,7 @@ def _half_of_whole(digits: str) -> float:
 
 def values_in(text: str) -> Iterator[float]:
     """Every value that digits in `text` may mean, in any style, without signs."""
+    text = _with_plain_marks(text)
     for match in _NUMBER.finditer(text):
         token = match.group()
         if token.isdecimal():
@@ -234,7 +275,8 @@ def values_in(text: str) -> Iterator[float]:
         pieces = re.split(r"\D", token)
         yield from (float(piece) for piece in pieces if len(piece) <= _LONGEST)
     for match in _SPACED.finditer(text):
-        yield float(match.group().replace(" ", ""))
+        for value, _ in readings_of(match.group()):
+            yield value
 
 
 def amounts_in(text: str) -> Iterator[tuple[float, bool]]:
@@ -243,6 +285,7 @@ def amounts_in(text: str) -> Iterator[tuple[float, bool]]:
     Judged by the characters beside each number alone, which is quick: parts of ids,
     dates and times are left out, and so are years.
     """
+    text = _with_plain_marks(text)
     for match in _NUMBER.finditer(text):
         start, end = match.span()
         token = match.group()

@@ -28,8 +28,8 @@ from apps.engine.check import (
 )
 from apps.engine.nulls import ErrorBaseline, error_shift
 from apps.engine.nulls import ErrorShift as Shift
-from apps.engine.sequences.calls import failures_by_name
-from apps.engine.trace import StepKind, StepStatus, Trace
+from apps.engine.sequences.calls import failures_by_name, says_how_tools_ended
+from apps.engine.trace import StepKind, StepStatus, ToolCall, Trace
 
 _MODEL: Final = "this trace is exchangeable with the traces of the baseline"
 _ASSUMPTIONS: Final = (
@@ -39,7 +39,7 @@ _ASSUMPTIONS: Final = (
 _NOT_MODELLED: Final = (
     "Harder tasks fail more often: compare traces of the same tasks side by side.",
     "Failures that a tool reports as a normal result are not seen.",
-    "Calls whose status is not recorded are left out.",
+    "A call without a recorded status counts as one without a recorded failure.",
     "The expected count is an upper bound: it takes every rank that is rare enough, "
     "however few calls failed.",
     "A trace of the baseline itself is compared with a set that holds it too.",
@@ -118,10 +118,11 @@ class ErrorRateShift:
     def run(self, trace: Trace) -> Iterator[Screening]:
         """Yield one answer about the whole trace."""
         failures = failures_by_name(trace)
-        inputs = hash_of_inputs("error-rate-shift", failures)
+        is_told = says_how_tools_ended(trace)
+        inputs = hash_of_inputs("error-rate-shift", failures, is_told)
         calls = sum(made for _, made in failures.values())
         evidence = Evidence(scope="trace", length=calls)
-        said = self._not_applicable(calls)
+        said = self._not_applicable(calls, is_told=is_told)
         shift = None
         if said is None and self.baseline is not None:
             shift = error_shift(self.baseline, failures)
@@ -130,10 +131,11 @@ class ErrorRateShift:
             yield said.with_evidence(evidence, inputs)
             return
         chance = shift.by_trace
-        measured = self._measured(evidence, shift, chance, _failed_steps(trace))
+        failed = _failed_steps(trace, set(shift.without))
+        measured = self._measured(evidence, shift, chance, failed)
         yield self._judged(shift, chance).with_evidence(measured, inputs)
 
-    def _not_applicable(self, calls: int) -> Judgement | None:
+    def _not_applicable(self, calls: int, *, is_told: bool) -> Judgement | None:
         if self.baseline is None:
             return Judgement(
                 Answer.NOT_APPLICABLE,
@@ -145,10 +147,17 @@ class ErrorRateShift:
         if not calls:
             return Judgement(
                 Answer.NOT_APPLICABLE,
+                "no_tool_calls",
+                "No finished tool calls recorded",
+                "The trace holds no finished tool call, so nothing can have failed.",
+            )
+        if not is_told and not any(k for k, _ in self.baseline.counts.values()):
+            return Judgement(
+                Answer.NOT_APPLICABLE,
                 "no_statuses",
-                "No tool call with a recorded end",
-                "No tool call of the trace says whether it succeeded: unknown is not "
-                "success.",
+                "Nothing says how tool calls ended",
+                "Neither the trace nor the baseline records a tool call as failed or "
+                "successful: unknown is not success.",
             )
         traces = len(self.baseline.scores)
         if not traces or 1 / (traces + 1) > self.max_chance:
@@ -231,12 +240,16 @@ class ErrorRateShift:
         )
 
 
-def _failed_steps(trace: Trace) -> tuple[int, ...]:
+def _failed_steps(trace: Trace, without: set[str]) -> tuple[int, ...]:
+    """The failed calls of tools that were compared, as `failures_by_name` names them."""
     return tuple(
         sorted(
             step.seq
             for step in trace.steps
-            if step.kind is StepKind.TOOL_CALL and step.status is StepStatus.ERROR
+            if step.kind is StepKind.TOOL_CALL
+            and step.status is StepStatus.ERROR
+            and isinstance(step.call, ToolCall)
+            and f"tool {step.call.name}" not in without
         )
     )
 

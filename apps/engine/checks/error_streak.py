@@ -155,7 +155,7 @@ class ErrorStreak:
         start, length = found.longest
         if length >= needed:
             return _streak(found, start, length)
-        known = f"{found.known} of {calls} record how they ended."
+        known = f"{found.known} of {calls} {_told(found.known)}."
         return Judgement(
             Answer.QUIET,
             "short_streaks" if found.failed else "no_failures",
@@ -213,6 +213,10 @@ def _name(step: Step) -> str:
     return step.call.name if isinstance(step.call, ToolCall) else ""
 
 
+def _told(known: int) -> str:
+    return "records how it ended" if known == 1 else "record how they ended"
+
+
 def _streak(found: _Failures, start: int, length: int) -> Judgement:
     n = len(found.calls)
     after = n - start - length
@@ -229,7 +233,7 @@ def _streak(found: _Failures, start: int, length: int) -> Judgement:
         "streak",
         f"{length} of {n} tool calls failed in a row",
         f"{length} tool calls failed one after another ({parts}). {then} {found.known} "
-        f"of {n} calls record how they ended; {found.failed} failed. A prompt to look "
+        f"of {n} calls {_told(found.known)}; {found.failed} failed. A prompt to look "
         "closer, not a finding.",
         Level.REVIEW_SIGNAL,
     )

@@ -122,6 +122,7 @@ def _in_words(n: int, reasons: Counter[str], removed: Counter[str]) -> Judgement
     """
     missing, rest = reasons.total(), _left_out(removed)
     calls = "completed model call" if removed else "model call"
+    counted = f"{n} {calls}{'' if n == 1 else 's'}"
     if n == 0 and removed:
         return Judgement(
             Answer.NOT_APPLICABLE,
@@ -140,16 +141,17 @@ def _in_words(n: int, reasons: Counter[str], removed: Counter[str]) -> Judgement
         return Judgement(
             Answer.QUIET,
             "usage_complete",
-            f"Output length reported on {n} of {n} {calls}s",
+            f"Output length reported on {n} of {counted}",
             f"Every {calls} reports how many tokens it wrote.{rest}",
         )
     parts = ", ".join(f"{count}: {why}" for why, count in reasons.most_common())
+    has = "has" if missing == 1 else "have"
     return Judgement(
         Answer.SIGNAL,
         "usage_missing",
-        f"Output length missing on {missing} of {n} {calls}s",
-        f"{missing} of {n} {calls}s ({percent(missing / n)}) have no usable output "
-        f"count ({parts}). Missing is not zero: no check counts them as short.{rest}",
+        f"Output length missing on {missing} of {counted}",
+        f"{missing} of {counted} ({percent(missing / n)}) {has} no usable "
+        f"output count ({parts}). Missing is not zero: no check counts them as short.{rest}",
     )
 
 

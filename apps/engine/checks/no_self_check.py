@@ -167,10 +167,10 @@ def _judged(write: str, after: list[str]) -> Judgement:
         Answer.QUIET,
         "read_after_write" if does_read else "called_after_write",
         f"{calls} after the last write",
-        f"{calls} came after “{write}”, at least one of them reads by its name."
+        f"{calls} came after “{write}”, of which at least 1 reads by its name."
         if does_read
-        else f"{calls} came after “{write}”. Their names do not tell whether they "
-        "looked at it, so nothing is claimed.",
+        else f"{calls} came after “{write}”. No name tells whether it was looked at, so "
+        "nothing is claimed.",
     )
 
 

@@ -44,7 +44,7 @@ _FILE_ORDER: Final = (
     "The order is that of the file: nothing proves that no two attempts overlapped."
 )
 _MOST_LISTED: Final = 20
-_KNOWN: Final = frozenset({StepStatus.OK, StepStatus.ERROR})
+_ENDED: Final = {StepStatus.OK: True, StepStatus.ERROR: False}
 _SECOND: Final = 1_000_000_000
 
 
@@ -137,7 +137,7 @@ class RetryStorm:
 
     def _screening(self, owner: _Owner) -> Screening:
         steps = owner.steps
-        known = sum(1 for step in steps if step.status in _KNOWN)
+        known = sum(1 for step in steps if step.status in _ENDED)
         attempts = sorted(owner.attempts, key=_by_size)
         evidence = owner.evidence(
             length=len(steps),
@@ -186,7 +186,7 @@ class RetryStorm:
             "no_retries",
             "No call attempted again",
             f"None of {calls} is recorded as another attempt of one before. {known} of "
-            "them record how they ended.",
+            f"them {'records how it' if known == 1 else 'record how they'} ended.",
         )
 
     def _with_storms(self, evidence: Evidence, attempts: list[Attempts]) -> Evidence:
@@ -252,7 +252,8 @@ def _described(attempts: Attempts) -> dict[str, Any]:
         "kind": "tool" if attempts.is_tool else "model",
         "attempts": len(steps),
         "failed": sum(1 for step in steps if step.status is StepStatus.ERROR),
-        "succeeded": attempts.succeeded,
+        # None where the last attempt does not say how it ended.
+        "succeeded": _ENDED.get(steps[-1].status),
         "error_types": dict(Counter(s.error_type for s in steps if s.error_type)),
         "seconds": seconds,
         "first_step": steps[0].seq,

@@ -137,10 +137,12 @@ class Truncation:
 
     def _judged(self, cut: int, known: int, n: int, *, ended_cut: bool) -> Judgement:
         share = (
-            f"{cut} of {known} model calls with a known finish reason "
+            f"{cut} of {known} model {_calls(known)} with a known finish reason "
             f"({percent(cut / known)}) stopped at a length limit"
         )
-        rest = f" {n - known} further calls record none." if n > known else ""
+        unknown = n - known
+        says = "call records" if unknown == 1 else "calls record"
+        rest = f" {unknown} further {says} none." if unknown else ""
         if ended_cut:
             return Judgement(
                 Answer.SIGNAL,
@@ -154,7 +156,7 @@ class Truncation:
         return Judgement(
             Answer.SIGNAL,
             "calls_cut" if is_queued else "few_calls_cut",
-            f"{cut} of {known} model calls cut at a length limit",
+            f"{cut} of {known} model {_calls(known)} cut at a length limit",
             f"{share}, not the last one.{rest} A prompt to look closer, not a finding."
             if is_queued
             else f"{share}, and the agent went on after it.{rest} Fewer than "
@@ -163,22 +165,28 @@ class Truncation:
         )
 
 
+def _calls(count: int) -> str:
+    return "call" if count == 1 else "calls"
+
+
 def _nothing_cut(n: int, known: int) -> Judgement:
+    calls = f"{n} model {_calls(n)}"
     if not known:
-        calls = "call" if n == 1 else "calls"
         return Judgement(
             Answer.NOT_APPLICABLE,
             "no_finish_reasons",
-            f"No finish reason on {n} model {calls}",
-            f"None of {n} model {calls} records why it stopped, so a limit that was "
+            f"No finish reason on {calls}",
+            f"None of {calls} records why it stopped, so a limit that was "
             "reached would not show.",
         )
     return Judgement(
         Answer.QUIET,
         "none_cut",
-        f"None of {known} model calls cut at a length limit",
-        f"{known} of {n} model calls record why they stopped, and none of them stopped "
-        "at a length limit.",
+        f"None of {known} model {_calls(known)} cut at a length limit",
+        f"1 of {calls} records why it stopped, and that is no length limit."
+        if known == 1
+        else f"{known} of {calls} record why they stopped, and none of them stopped at "
+        "a length limit.",
     )
 
 

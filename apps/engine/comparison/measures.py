@@ -105,20 +105,32 @@ def summed_up(figure: Figure, known: Known) -> float:
 
 
 def interval_of(figure: Figure, one: Known, other: Known, seed: int) -> Interval | None:
-    """Newcombe's where each trace is one trial, or where drawing again gives nothing new."""
+    """Newcombe's where each trace is one trial, or where drawing again gives nothing new.
+
+    In the second case the trials are calls, and its method says what that takes.
+    """
     if figure.statistic is Statistic.RATE:
         counts = [(int(_parts(side)), _wholes(side)) for side in (one, other)]
         is_flat = any(k in {0, n} for k, n in counts)
-        if is_flat or all(
+        is_of_traces = all(
             n == len(side) for side, (_, n) in zip((one, other), counts, strict=True)
-        ):
-            return newcombe(counts[1], counts[0])
+        )
+        if is_flat or is_of_traces:
+            interval = newcombe(counts[1], counts[0])
+            return interval if is_of_traces else _of_calls(interval)
     return bootstrap_difference(
         _redraw(figure, one),
         _redraw(figure, other),
         draws=draws_for(len(one) + len(other)),
         seed=seed,
     )
+
+
+def _of_calls(interval: Interval | None) -> Interval | None:
+    if interval is None:
+        return None
+    method = f"{interval.method}, calls of one trace taken as independent: too narrow"
+    return Interval(interval.low, interval.high, method)
 
 
 def _parts(known: Known) -> float:

@@ -38,6 +38,13 @@ def answer_words(spec: ContractSpec, found: Found) -> Judgement:
     """The answer about one scope, with its reason."""
     if found.tally.breaking:
         return _broken(spec, found)
+    if not found.seqs and spec.operator not in {Operator.ALWAYS, Operator.PRECEDES}:
+        return Judgement(
+            Answer.NOT_APPLICABLE,
+            "no_steps",
+            "No step is recorded here",
+            "There is no step that the contract could be asked about.",
+        )
     if found.tally.undecided and not found.tally.holding and _is_all(spec, found):
         return _nothing_decided(spec, found)
     if spec.operator is Operator.EVENTUALLY:
@@ -123,20 +130,32 @@ def _nothing_decided(spec: ContractSpec, found: Found) -> Judgement:
 
 
 def _kept(spec: ContractSpec, found: Found) -> Judgement:
-    holding = len(found.tally.holding)
+    holding, undecided = len(found.tally.holding), len(found.tally.undecided)
+    among = " among those decided" if undecided else ""
     headline = {
         Operator.ALWAYS: f"Holds on {_steps(holding)}",
         Operator.PRECEDES: f"Holds on {_steps(holding)}",
         Operator.EVENTUALLY: f"Came {_times(holding)}",
-        Operator.NEVER: "No such step",
-        Operator.AT_MOST: f"{_steps(holding)}, at most {spec.n} may be",
+        Operator.NEVER: f"No such step{among}",
+        Operator.AT_MOST: f"{_steps(holding)}{among}, at most {spec.n} may be",
     }[spec.operator]
     return Judgement(
         Answer.QUIET,
         "kept",
         headline,
-        f"{plain_sentence(spec)} That is so.{_left_open(found)}",
+        f"{plain_sentence(spec)} {_is_so(spec, found)}{_left_open(found)}",
     )
+
+
+def _is_so(spec: ContractSpec, found: Found) -> str:
+    """That a contract is kept, and of what that is known."""
+    holding, undecided = len(found.tally.holding), len(found.tally.undecided)
+    is_sure = spec.operator is Operator.EVENTUALLY or (
+        spec.operator is Operator.AT_MOST and holding + undecided <= spec.n
+    )
+    if is_sure or not undecided:
+        return "That is so."
+    return "Nothing that could be decided breaks this; the rest is not known."
 
 
 def spent(spec: ContractSpec) -> Judgement:

@@ -88,4 +88,11 @@ class Value:
     def _number(self, number: float) -> float:
         if isinstance(number, int) and number.bit_length() > 1_000:
             raise Undecided("a recorded number has more than 300 digits")
-        return float(number) if self._decimals else number
+        if self._decimals and not _is_long(number):
+            return float(number)
+        return number
+
+
+def _is_long(number: float) -> bool:
+    """Whether a whole number, such as an id, would lose digits as a decimal."""
+    return isinstance(number, int) and 2**53 <= abs(number) < 2**63

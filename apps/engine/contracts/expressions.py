@@ -8,6 +8,7 @@ from its tokens and charged before it is evaluated.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
@@ -33,6 +34,9 @@ _TOKENS: Final = re.compile(
     re.VERBOSE,
 )
 _LOOPS: Final = frozenset({"all", "exists", "exists_one", "map", "filter"})
+_CONSTANTS: Final = frozenset({"true", "false", "null", "in"})
+_OPENING: Final = frozenset("([{")
+_CLOSING: Final = frozenset(")]}")
 _BODIES: Final = frozenset({"arguments", "result", "output"})
 
 
@@ -53,20 +57,31 @@ class _Weight(msgspec.Struct, frozen=True):
     loops: int
     listed: int
     states: int
+    copies: int
+    products: int
+    sought: int
 
     def cost(self, value: Value, length: int) -> int:
         """The units that the expression may need on `value`.
 
         Each turn of a loop can look at the whole value with every call, and each sum
-        can double what it is given.
+        can double what it is given. A literal can hold its parts several times over,
+        and a `map` over something else once for each turn: comparing such a value
+        takes as long as if it were written out.
         """
         longest = max((value.longest + self.listed) * (1 + self.sums), 1)
         turns = min(MOST_TURNS, int(longest**self.loops))
-        size = value.size + length
-        compared = size * (1 + self.calls)
+        size = (value.size + length) * self.copies * int(longest**self.products)
+        compared = size * (1 + self.calls) + size * self.sought // _SOUGHT_AT_ONCE
+        if self.sought > LONGEST_EXPRESSION:
+            compared += size * size // _SOUGHT_AT_ONCE
         # Comparing goes sixteen bytes at a time; copying for a sum does not.
         looked_at = compared << self.sums if self.sums else compared // 16
         return turns * (looked_at + size * self.states)
+
+
+_SOUGHT_AT_ONCE: Final = 16
+_ANY_TEXT: Final = LONGEST_EXPRESSION + 1
 
 
 class Expression:
@@ -132,7 +147,9 @@ def _complaint(said: str) -> str:
     if found is None:
         return "CEL does not understand this expression: it may be nested too deep."
     line, column, what = found.groups()
-    what = what.split("(in container")[0].strip().rstrip(".")[:160]
+    what = what.split("(in container")[0].split(" expecting {")[0]
+    what = what.replace("mismatched input '<EOF>'", "it ends too early")
+    what = what.strip().rstrip(".")[:160]
     if int(column) < 1:
         return f"CEL does not understand this expression: {what}."
     place = f"character {column}" if line == "1" else f"line {line}, character {column}"
@@ -176,6 +193,9 @@ def _weighed(tokens: list[_Token]) -> _Weight:
         loops=_deepest_loop(tokens),
         listed=sum(token.text == "," for token in tokens) + 1,
         states=_states(tokens),
+        copies=_copies(tokens),
+        products=_products(tokens),
+        sought=_sought(tokens),
     )
     if weight.sums > MOST_SUMS:
         raise BadExpression(f"An expression may hold at most {MOST_SUMS} signs “+”.")
@@ -197,6 +217,92 @@ def _deepest_loop(tokens: list[_Token]) -> int:
         elif token.text == ")" and open_loops:
             open_loops.pop()
     return deepest
+
+
+def _copies(tokens: list[_Token]) -> int:
+    """How often at most the literals of an expression repeat what they are given.
+
+    Literals of plain texts and numbers repeat nothing.
+    """
+    copies = 1
+    for place, token in enumerate(tokens):
+        if token.text in {"[", "{"}:
+            inside = _inside(tokens, place)
+            if any(map(_is_name, inside)):
+                copies *= 1 + _commas(inside)
+    return copies
+
+
+def _commas(inside: list[_Token]) -> int:
+    """The commas between the parts of a literal, not those inside its parts."""
+    depth = commas = 0
+    for token in inside:
+        depth += (token.text in _OPENING) - (token.text in _CLOSING)
+        commas += token.text == "," and depth == 0
+    return commas
+
+
+def _inside(tokens: list[_Token], place: int) -> list[_Token]:
+    """The tokens between the bracket at `place` and the one that closes it."""
+    depth = 0
+    for end in range(place, len(tokens)):
+        depth += (tokens[end].text in _OPENING) - (tokens[end].text in _CLOSING)
+        if depth == 0:
+            return tokens[place + 1 : end]
+    return tokens[place + 1 :]
+
+
+def _products(tokens: list[_Token]) -> int:
+    """How many loops build something in each turn that is no part of the turn's own.
+
+    `a.map(x, x.id)` gives no more than `a` holds, `a.map(x, b)` can give `b` often.
+    """
+    places = [
+        place + 1
+        for place, (before, token) in enumerate(pairwise(tokens))
+        if before.text == "map" and token.text == "("
+    ]
+    own = {place: _inside(tokens, place) for place in places}
+    return sum(_reaches_out(tokens, inside) for inside in own.values())
+
+
+def _reaches_out(tokens: list[_Token], inside: list[_Token]) -> bool:
+    """Whether the body of a loop names what does not come from its own variable."""
+    used = [
+        token.text
+        for before, token, after in zip(
+            inside, inside[1:], [*inside[2:], _Token("", "")], strict=False
+        )
+        if _is_name(token) and before.text != "." and after.text != "("
+    ]
+    everywhere, here = _variables(tokens), _variables(inside)
+    inner = {name for name in here if here.count(name) == everywhere.count(name)}
+    return not {inside[0].text, *inner}.issuperset(used) if inside else False
+
+
+def _variables(tokens: list[_Token]) -> list[str]:
+    """The variables of all loops, as often as each is declared."""
+    return [
+        name.text
+        for loop, bracket, name in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        if loop.text in _LOOPS and bracket.text == "("
+    ]
+
+
+def _is_name(token: _Token) -> bool:
+    return token.kind == "name" and token.text not in _CONSTANTS
+
+
+def _sought(tokens: list[_Token]) -> int:
+    """The characters that `contains` looks for; very many where they are recorded."""
+    sought = 0
+    for place, token in enumerate(tokens):
+        if token.text == "contains":
+            given = tokens[place + 1 :][:3]
+            is_text = len(given) == 3 and given[1].kind in {"text", "raw"}
+            is_text = is_text and given[2].text == ")"
+            sought += len(given[1].text) if is_text else _ANY_TEXT
+    return sought
 
 
 def _states(tokens: list[_Token]) -> int:

@@ -5,6 +5,7 @@ It reads English negation next to the value and nothing of what a sentence means
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
@@ -12,6 +13,8 @@ from enum import StrEnum
 from typing import Final
 
 import msgspec
+
+from apps.engine.bodies.scripts import is_unspaced
 
 
 class Normaliser(StrEnum):
@@ -33,12 +36,14 @@ class Mention(msgspec.Struct, frozen=True):
 
 
 _SEPARATORS: Final = "[\\s\\-_./#:\u2010-\u2015]{0,3}"
-_NUMBER: Final = re.compile(
-    "[+-]?\\d{1,40}(?:[,'_\u00a0\u202f\u2009]\\d{3})*(?:\\.\\d{1,40})?"
+_MARKS: Final = ".,'_\u00a0\u202f\u2009 "
+_NUMBER: Final = re.compile("[+-]?\\d{1,40}(?:[.,'_\u00a0\u202f\u2009]\\d{1,40}){0,12}")
+_SPACED: Final = re.compile(
+    "[+-]?(?<![\\d.,])\\d{1,3}(?: \\d{3}){1,12}(?!\\d)(?:[.,]\\d{1,40})?"
 )
-_THOUSANDS: Final = re.compile("[,'_\u00a0\u202f\u2009]")
+_MARK: Final = re.compile(f"[{_MARKS}]")
 _DENIED_BEFORE: Final = re.compile(
-    r"(?:\b(?:not|never|nor|neither|cannot|no longer|instead of|rather than|other than)"
+    r"(?:\b(?:not(?! (?:only|just|merely)\b)|never|nor|neither|cannot|no longer|instead of|rather than|other than)"
     r"|n['\u2019]t)(?:\s+[\w'\u2019]+){0,2}?\s*[\"\u201c'(\[#$]{0,3}\s?\Z",
     re.IGNORECASE,
 )
@@ -56,6 +61,7 @@ def mentions(text: str, value: str, how: Normaliser) -> list[Mention]:
 
     `84920` is not named in `1284920`, `srv-01` not in `srv-010` nor in `srv-01-b`.
     """
+    text, value = _plain(text, how), _plain(value, how)
     if how is Normaliser.NUMBER:
         found = _numbers(text, value)
     else:
@@ -71,6 +77,7 @@ def alike(text: str, value: str, how: Normaliser) -> list[Mention]:
     if not any(char.isdigit() for char in value):
         return []
     own = {mention.start for mention in mentions(text, value, how)}
+    text, value = _plain(text, how), _plain(value, how)
     found = _whole(text, _look_of(value, how).finditer(text))
     others = (mention for mention in found if mention.start not in own)
     return [mention for mention, _ in zip(others, range(_MOST_MENTIONS), strict=False)]
@@ -90,13 +97,47 @@ def normalised(value: str, how: Normaliser) -> str:
 
 
 def number_in(value: str) -> Decimal | None:
-    """The number that a text is, with thousands marked or not; `None` for another text."""
-    if not _NUMBER.fullmatch(value.strip()):
+    """The number that a text is, with thousands marked or not; `None` for another text.
+
+    Where it has two readings, `1,234` is above a thousand and `1.234` is not.
+    """
+    value = value.strip()
+    if not (_NUMBER.fullmatch(value) or _SPACED.fullmatch(value)):
         return None
+    return next(iter(_readings(value)), None)
+
+
+def _readings(token: str) -> list[Decimal]:
+    """The numbers that digits with marks may mean: `1.234` has two, `3.5.1` none."""
+    marks, parts = _MARK.findall(token), _MARK.split(token)
+    found = []
+    if _is_grouped(marks, parts):
+        found.append("".join(parts))
+    is_decimal = marks[-1:] in (["."], [","]) and marks.count(marks[-1]) == 1
+    if is_decimal and _is_grouped(marks[:-1], parts[:-1]):
+        found.append("".join(parts[:-1]) + "." + parts[-1])
+    if marks[-1:] == ["."]:
+        found.reverse()
     try:
-        return Decimal(_THOUSANDS.sub("", value.strip()))
+        return [Decimal(each) for each in found]
     except InvalidOperation:
-        return None
+        return []
+
+
+def _is_grouped(marks: list[str], parts: list[str]) -> bool:
+    """Whether marks cut thousands (or, in India, pairs before the last three)."""
+    if len(set(marks)) > 1 or not all(len(part) in {2, 3} for part in parts[1:]):
+        return False
+    return len(parts) == 1 or (len(parts[-1]) == 3 and len(parts[0].lstrip("+-")) <= 3)
+
+
+def _plain(text: str, how: Normaliser) -> str:
+    """The text without entities of HTML and with one apostrophe, unless exact."""
+    if how is Normaliser.EXACT:
+        return text
+    if "&" in text:
+        text = html.unescape(text)
+    return text.replace("\u2019", "'")
 
 
 def _written(value: str, how: Normaliser) -> re.Pattern[str]:
@@ -131,8 +172,10 @@ def _look(value: str) -> str:
 
 def _numbers(text: str, value: str) -> Iterator[Mention]:
     wanted = number_in(value)
-    for mention in _whole(text, _NUMBER.finditer(text)):
-        if wanted is not None and number_in(mention.text) == wanted:
+    matches = [*_NUMBER.finditer(text), *_SPACED.finditer(text)]
+    matches.sort(key=lambda match: match.start())
+    for mention in _whole(text, iter(matches)):
+        if wanted is not None and wanted in _readings(mention.text):
             yield mention
 
 
@@ -164,7 +207,7 @@ def _joins(edge: str, beyond: str) -> bool:
 
 
 def _is_word(char: str) -> bool:
-    return char.isalnum() or char == "_"
+    return (char.isalnum() and not is_unspaced(char)) or char == "_"
 
 
 def _is_denied(text: str, start: int, end: int) -> bool:

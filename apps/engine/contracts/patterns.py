@@ -48,16 +48,28 @@ def regular_expression(pattern: str, *, any_case: bool = False) -> Pattern:
     return compiled
 
 
-def wildcards(pattern: str, *, any_case: bool = False) -> Pattern:
+def wildcards(pattern: str) -> Pattern:
     """Names with `*` for anything and `?` for one character; several are cut by `|`."""
     if len(pattern) > LONGEST_PATTERN:
         raise BadPattern(f"A name may have at most {LONGEST_PATTERN} characters.")
     names = [_as_expression(name.strip()) for name in pattern.split("|")]
+    return _compiled("|".join(f"(?:{name})" for name in names), any_case=False)
+
+
+def passage(mark: str) -> Pattern:
+    """Any text that holds `mark`, in capitals or not, with `*` and `?` as in names.
+
+    A `|` stands for itself: a mark is what somebody wrote.
+    """
+    return _compiled(_as_expression(f"*{mark.strip()}*"), any_case=True)
+
+
+def _compiled(expression: str, *, any_case: bool) -> Pattern:
     options = re2.Options()
     options.log_errors = False
     options.dot_nl = True
     options.case_sensitive = not any_case
-    compiled: Pattern = re2.compile("|".join(f"(?:{name})" for name in names), options)
+    compiled: Pattern = re2.compile(expression, options)
     return compiled
 
 

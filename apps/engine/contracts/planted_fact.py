@@ -32,7 +32,7 @@ from apps.engine.contracts.mentions import (
     mentions,
     normalised,
 )
-from apps.engine.contracts.patterns import wildcards
+from apps.engine.contracts.patterns import passage
 from apps.engine.contracts.spec import canonical
 from apps.engine.trace import Trace
 
@@ -156,7 +156,7 @@ class PlantedFact:
                 "nothing to remember.",
             )
             return
-        probe = wildcards(f"*{self.spec.probe}*", any_case=True)
+        probe = passage(self.spec.probe)
         needing = [
             turn
             for turn in spoken[planted + 1 :]
@@ -175,7 +175,7 @@ class PlantedFact:
 
     def _planted(self, spoken: tuple[Turn, ...]) -> int | None:
         """The place of the first turn that tells the fact."""
-        mark = wildcards(f"*{self.spec.plant}*", any_case=True)
+        mark = passage(self.spec.plant)
         for place, turn in enumerate(spoken):
             if not any(
                 not mention.is_denied

@@ -151,7 +151,8 @@ NULL_MODELS: Final[tuple[NullModel, ...]] = (
         name="Latency beside a baseline",
         functions=("latency_baseline", "latency_shift"),
         assumptions="By call: calls of one name are exchangeable. By trace: this trace "
-        "is exchangeable with those of the baseline.",
+        "is exchangeable with those of the baseline. Each of these is ranked without "
+        "itself, this one among all: near to exact.",
         source="Wilcoxon 1945; van Elteren 1960; Besag and Clifford 1991.",
         used="Latency shift",
         checked="scipy.stats.mannwhitneyu and permutation_test.",
@@ -160,7 +161,8 @@ NULL_MODELS: Final[tuple[NullModel, ...]] = (
         name="Errors beside a baseline",
         functions=("error_baseline", "error_shift"),
         assumptions="By call: failures fall on the calls of one name at random. By "
-        "trace: this trace is exchangeable with those of the baseline.",
+        "trace: this trace is exchangeable with those of the baseline. Each of these is "
+        "set against the others, this one against all: near to exact.",
         source="Fisher 1935, the sum of hypergeometric counts over the names.",
         used="Error-rate shift",
         checked="scipy.stats.hypergeom and fisher_exact.",

@@ -26,6 +26,10 @@ EXACT_SPLITS: Final = 5_000
 TOLERANCE: Final = 1e-12
 """Two statistics closer than this part of the largest value are the same."""
 
+ALIKE: Final = 0.01
+"""Two differences this close in standard errors are the same: with a single failure
+every split is about one standard error wide, and the sizes alone would rank them."""
+
 _LISTED_SPLITS: Final = 500
 _SLOT: Final = 40
 _LOW: Final = (1 << _SLOT) - 1
@@ -106,20 +110,26 @@ def permutation_test(
     All splits are listed where they are at most 5,000; otherwise `draws` of them are
     drawn, and the same arguments give the same answer. With blocks, means, rates and
     medians are compared block by block and averaged with the weights
-    n1 n2 / (n1 + n2), the number of values of each side in the block. Checked against
-    enumeration and scipy. Raises `ValueError` for an empty sample, a rate of anything
+    n1 n2 / (n1 + n2), the number of values of each side in the block. Means and rates
+    of clusters without blocks are compared by the difference over its cluster-robust
+    standard error, so that clusters that differ in size alone are no difference
+    (Janssen 1997; Chung and Romano 2013). Checked against enumeration and scipy. Raises `ValueError` for an empty sample, a rate of anything
     but 0 and 1, or columns of different length.
     """
     blocks = _blocks(first, second)
     if statistic is Statistic.RATE and not {*first.values, *second.values} <= {0, 1}:
         raise ValueError("A rate is counted over values of 0 and 1.")
+    recorded = _recorded(blocks)
     measure = _MEASURES[statistic](blocks)
-    observed = measure(_recorded(blocks))
+    observed = measure(recorded)
     tolerance = TOLERANCE * _scale(first, second, statistic)
-    bound = abs(observed) - tolerance
+    if _MEASURES[statistic] is _means and _is_clustered(blocks):
+        measure, tolerance = _studentized(blocks), ALIKE
+    bound = abs(measure(recorded)) - tolerance
     ways = math.prod(math.comb(block.size, block.taken) for block in blocks)
     if ways <= EXACT_SPLITS:
-        return _listed(observed, [abs(measure(s)) for s in _all(blocks)], tolerance)
+        values = [abs(measure(split)) for split in _all(blocks)]
+        return _listed(observed, values, bound, tolerance)
     source = Random(seed)  # noqa: S311 - a simulation, not a secret
     drawn = map(measure, islice(_drawn(blocks, source), draws))
     p = (sum(abs(value) >= bound for value in drawn) + 1) / (draws + 1)
@@ -140,8 +150,10 @@ def _scale(first: Sample, second: Sample, statistic: Statistic) -> float:
     return float(max(map(abs, (*first.values, *second.values))))
 
 
-def _listed(observed: float, values: list[float], tolerance: float) -> PermutationTest:
-    bound, most = abs(observed) - tolerance, max(values) - tolerance
+def _listed(
+    observed: float, values: list[float], bound: float, tolerance: float
+) -> PermutationTest:
+    most = max(values) - tolerance
     return PermutationTest(
         observed=observed,
         p=sum(value >= bound for value in values) / len(values),
@@ -220,6 +232,48 @@ def _means(blocks: list[_Block]) -> _Measure:
         above.extend(math.fsum([v - mean for v in unit]) for unit in block.units)
     weight = _weights(blocks)
     return lambda split: sum(compress(above, split)) / (weight(split) or 1)
+
+
+def _is_clustered(blocks: list[_Block]) -> bool:
+    """Whether one block holds units of more than one value."""
+    return len(blocks) == 1 and any(len(unit) > 1 for unit in blocks[0].units)
+
+
+def _studentized(blocks: list[_Block]) -> _Measure:
+    """The difference of means over its standard error, clusters being independent.
+
+    The variance of a side is the sum over its clusters of (sum - mean * size)^2, over
+    the square of its number of values.
+    """
+    sums = [math.fsum(unit) for unit in blocks[0].units]
+    sizes = [len(unit) for unit in blocks[0].units]
+    terms = [(s, n, s * s, s * n, n * n) for s, n in zip(sums, sizes, strict=True)]
+    columns = [list(column) for column in zip(*terms, strict=True)]
+    totals = [sum(column) for column in columns]
+
+    def measure(split: bytes) -> float:
+        one = [sum(compress(column, split)) for column in columns]
+        other = [total - part for total, part in zip(totals, one, strict=True)]
+        difference = one[0] / one[1] - other[0] / other[1]
+        spread = math.sqrt(max(0.0, _variance(*one) + _variance(*other)))
+        if abs(difference) <= TOLERANCE:
+            return 0.0
+        return (
+            difference / spread
+            if spread > TOLERANCE
+            else math.copysign(_FAR, difference)
+        )
+
+    return measure
+
+
+_FAR: Final = 1e12
+"""A difference without any spread: farther than every difference with one."""
+
+
+def _variance(s: float, n: float, ss: float, sn: float, nn: float) -> float:
+    mean = s / n
+    return (ss - 2 * mean * sn + mean * mean * nn) / (n * n)
 
 
 def _weights(blocks: list[_Block]) -> _Measure:

@@ -26,20 +26,30 @@ def durations_by_name(trace: Trace) -> dict[str, tuple[float, ...]]:
 
 @once_per_trace
 def failures_by_name(trace: Trace) -> dict[str, tuple[int, int]]:
-    """How many tool calls of each tool failed, and of how many with a known end.
+    """How many tool calls of each tool are recorded as failed, and of how many.
 
     Model calls are left out: their failures are retried, and `retry-storm` reads them.
-    A call whose status is not recorded is not counted: unknown is not success.
+    Spans say that a call failed, or nothing: a call without a status counts as one
+    without a recorded failure. An unfinished call may still fail and is left out.
     """
     found: dict[str, tuple[int, int]] = {}
     for step in trace.steps:
         if step.kind is not StepKind.TOOL_CALL or not isinstance(step.call, ToolCall):
             continue
-        if step.status in {StepStatus.OK, StepStatus.ERROR}:
+        if step.status is not StepStatus.UNFINISHED:
             name = f"tool {step.call.name}"
             failed, calls = found.get(name, (0, 0))
             found[name] = (failed + (step.status is StepStatus.ERROR), calls + 1)
     return dict(sorted(found.items()))
+
+
+def says_how_tools_ended(trace: Trace) -> bool:
+    """Whether any tool call of the trace is recorded as failed or as successful."""
+    return any(
+        step.kind is StepKind.TOOL_CALL
+        and step.status in {StepStatus.OK, StepStatus.ERROR}
+        for step in trace.steps
+    )
 
 
 def _calls(trace: Trace) -> list[tuple[str, Step, int | None]]:

@@ -138,7 +138,7 @@ def adoption_rows(place: Place, entry: Entry, *, most: int) -> list[AdoptionRow]
         .order_by("-number")[: most + 1]
     )
     here = {check.version for check in versions_here(place.lineup, slug)}
-    before = [*found[1:], None]
+    before = [*found[1:], None][: len(found)]
     return [
         AdoptionRow(
             number=row.number,

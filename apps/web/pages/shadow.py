@@ -40,7 +40,7 @@ from apps.web.pages.line_up import (
     shadow_row,
     shadow_rows,
 )
-from apps.web.parameter_forms import ParameterField, fields_of
+from apps.web.pages.parameter_fields import ParameterField, fields_of
 
 TITLES = {
     Change.APPEAR: ("Appear", "signals that only this key gives"),

@@ -44,7 +44,7 @@ def new_set(request: HttpRequest, place: Place) -> HttpResponse:
         if not error:
             return redirect("trace-set", place.project.slug, form.cleaned_data["slug"])
     page = new_set_page(place, request.GET, request.POST, error)
-    status = 422 if page.error else 200
+    status = 422 if page.error and request.method == "POST" else 200
     return render(request, "web/set_new.html", {"page": page}, status=status)
 
 

@@ -38,7 +38,7 @@ from apps.web.pages.shadow import (
     shadows_page,
     version_of,
 )
-from apps.web.parameter_forms import typed_values
+from apps.web.pages.parameter_fields import typed_values
 from apps.web.views.errors import refusal
 
 

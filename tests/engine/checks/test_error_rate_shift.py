@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from apps.engine.check import Answer, Level
@@ -58,10 +60,28 @@ def test_failures_that_every_other_trace_has_too_are_not_rare():
     assert equal.answer is Answer.QUIET
 
 
-def test_an_unknown_status_is_no_success_and_no_failure():
-    found = answer(run_of("??"), **baseline_of(40))
+def test_where_nobody_says_how_calls_ended_nothing_is_compared():
+    silent = error_baseline(failures_by_name(run_of("??")) for _ in range(40))
+    given = {"baseline": silent, "baseline_name": "x", "baseline_key": "y"}
+    found = answer(run_of("??"), **given)
     assert (found.answer, found.reason_code) == (Answer.NOT_APPLICABLE, "no_statuses")
-    assert failures_by_name(run_of("?x")) == {"tool search": (1, 1)}
+
+
+def test_spans_that_say_only_that_a_call_failed_are_counted_with_those_that_do_not():
+    assert failures_by_name(run_of("?x?")) == {"tool search": (1, 3)}
+    spans = error_baseline(
+        failures_by_name(run_of("x?????????" if n % 10 == 0 else "??????????"))
+        for n in range(40)
+    )
+    given = {"baseline": spans, "baseline_name": "x", "baseline_key": "y"}
+    assert answer(run_of("xxx?"), **given).answer is Answer.SIGNAL
+    assert answer(run_of("????"), **given).answer is Answer.QUIET
+
+
+def test_an_unfinished_call_is_not_counted():
+    trace = trace_of(tool(0, "search", status=StepStatus.UNFINISHED))
+    assert failures_by_name(trace) == {}
+    assert answer(trace, **baseline_of(40)).reason_code == "no_tool_calls"
 
 
 def test_a_small_baseline_says_that_it_cannot_give_a_signal():
@@ -82,3 +102,57 @@ def test_without_a_baseline_or_without_its_tools_it_does_not_apply():
 def test_its_parameters_have_limits(fields):
     with pytest.raises(ValueError, match="must be"):
         ErrorRateShift(**fields)
+
+
+def test_one_call_is_spoken_of_as_one():
+    found = answer(run_of("x"), fewest_failures=1, **baseline_of(40))
+    assert found.answer is Answer.SIGNAL
+    assert found.reason.startswith("1 of 1 compared tool call failed")
+    assert "At least 1 compared call failed" in (
+        ErrorRateShift(fewest_failures=1).material_when
+    )
+
+
+def test_a_baseline_without_a_trace_to_rank_among_is_too_small_at_any_chance():
+    made = error_baseline([{"tool search": (0, 9)}])
+    assert made.scores == ()
+    given = {"baseline": made, "baseline_name": "x", "baseline_key": "y"}
+    found = answer(run_of("xx"), max_chance=1, **given)
+    assert found.reason_code == "baseline_too_small"
+    assert found.headline == "The baseline has 0 traces with tool calls: too few"
+
+
+def test_it_claims_no_exactness_and_says_what_the_expected_count_is():
+    found = answer(run_of("xxx."), **baseline_of(40))
+    assert not found.evidence.chance.method.startswith("exact")
+    assert any("upper bound" in one for one in found.evidence.not_modelled)
+
+
+@pytest.mark.parametrize("max_chance", [0.05, 0.2])
+def test_exchangeable_traces_give_a_signal_no_more_often_than_it_says(max_chance):
+    source = Random(11)
+
+    def drawn():
+        rate = source.betavariate(1, 4)
+        return "".join("x" if source.random() < rate else "." for _ in range(12))
+
+    fired, tried = 0, 400
+    for _ in range(tried):
+        made = error_baseline(failures_by_name(run_of(drawn())) for _ in range(39))
+        given = {"baseline": made, "baseline_name": "x", "baseline_key": "y"}
+        found = answer(run_of(drawn()), max_chance=max_chance, **given)
+        fired += found.answer is Answer.SIGNAL
+    said = found.evidence.chance_of_signal
+    assert said == pytest.approx(max_chance)
+    assert fired / tried < said + 3 * (said * (1 - said) / tried) ** 0.5
+
+
+def test_it_rests_on_the_failed_calls_of_compared_tools_only():
+    failed = {"status": StepStatus.ERROR}
+    known = [tool(seq, "search", **failed) for seq in range(3)]
+    trace = trace_of(*known, tool(3, "unheard of", **failed))
+    found = answer(trace, **baseline_of(40))
+    assert found.answer is Answer.SIGNAL
+    assert found.reason.startswith("3 of 3 compared tool calls failed")
+    assert found.evidence.steps == (0, 1, 2)
+    assert found.evidence.facts["without_baseline"] == ["tool unheard of"]

@@ -197,3 +197,20 @@ def test_real_runs_of_a_tool_that_always_fails_are_signals_to_the_last_one(share
     signals = [one for one in found if one.answer is Answer.SIGNAL]
     assert signals
     assert all(one.evidence.facts["clustering"]["p"] == 1 for one in signals)
+
+
+def test_one_call_that_records_how_it_ended_is_spoken_of_as_one():
+    ended = tool(0, "x", status=StepStatus.OK, invocation=0)
+    others = [tool(n, "x", invocation=0) for n in (1, 2)]
+    [found] = ErrorStreak().run(trace_of(ended, *others))
+    assert found.reason.endswith("1 of 3 tool calls records how it ended.")
+
+
+def test_clustering_too_rare_for_a_float_is_never_said_to_be_impossible():
+    failed = {"status": StepStatus.ERROR, "invocation": 0}
+    fine = {"status": StepStatus.OK, "invocation": 0}
+    steps = [tool(n, "x", **(failed if n < 2_000 else fine)) for n in range(6_000)]
+    [found] = ErrorStreak().run(trace_of(*steps))
+    clustering = found.evidence.facts["clustering"]
+    assert 0 < clustering["p"] < 1e-300
+    assert clustering["share"] == "less than 0.0001 %"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from apps.engine.check import Answer, Level
@@ -111,3 +113,62 @@ def test_another_baseline_is_another_parameter():
 def test_its_parameters_have_limits(fields):
     with pytest.raises(ValueError, match="must be"):
         LatencyShift(**fields)
+
+
+def one_quick_trace_and(slow: int) -> dict[str, object]:
+    """A baseline of mostly quick calls, all of one trace, and mostly slow traces."""
+    quick = {"model m": tuple([1.0] * 2_000)}
+    made = latency_baseline([quick, *({"model m": (10.0 + n,)} for n in range(slow))])
+    return {"baseline": made, "baseline_name": "May", "baseline_key": "k"}
+
+
+def test_a_trace_that_is_faster_than_most_traces_is_never_called_slower():
+    found = answer(run_of(5), **one_quick_trace_and(120))
+    # Above most calls of the baseline, and still below nearly all of its traces.
+    assert found.evidence.facts["percentile"] > 0.5
+    assert found.evidence.ratio == pytest.approx(5)
+    assert found.evidence.chance.value < 0.05
+    assert (found.answer, found.reason_code) == (Answer.QUIET, "not_slower")
+    assert "not slower than most traces" in found.reason
+
+
+def test_it_claims_no_exactness_and_says_what_the_expected_count_is():
+    found = answer(run_of(4, 4, 4), **baseline_of(99))
+    assert not found.evidence.chance.method.startswith("exact")
+    assert any("upper bound" in one for one in found.evidence.not_modelled)
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.3, 40])
+def test_one_call_is_spoken_of_as_one(seconds):
+    found = answer(run_of(seconds), **baseline_of(99))
+    assert "1 compared call " in found.reason
+    assert "1 compared calls" not in found.reason
+
+
+def test_one_trace_of_a_baseline_is_spoken_of_as_one():
+    found = answer(run_of(4), **baseline_of(9))
+    assert "9 traces" in found.headline
+    # With 3 others the larger trace has nobody to be ranked among.
+    alone = latency_baseline([{"model m": (1.0,) * 9}, {"model m": (1.0,) * 3}])
+    found = answer(run_of(4), baseline=alone, baseline_name="x", baseline_key="y")
+    assert found.headline == "The baseline has 1 trace with durations: too few"
+    assert found.reason.startswith("With 1 trace no chance")
+
+
+def test_exchangeable_traces_give_a_signal_no_more_often_than_it_says():
+    source = Random(7)
+
+    def drawn():
+        quick = source.lognormvariate(0, 0.5)
+        return tuple(quick * source.lognormvariate(0, 1) for _ in range(4))
+
+    fired, tried = 0, 400
+    for _ in range(tried):
+        made = latency_baseline({"model m": drawn()} for _ in range(60))
+        given = {"baseline": made, "baseline_name": "x", "baseline_key": "y"}
+        found = answer(run_of(*drawn()), slower_at=1.01, max_chance=0.2, **given)
+        fired += found.answer is Answer.SIGNAL
+    said = found.evidence.chance_of_signal
+    assert said == pytest.approx(6 / 61)
+    assert fired / tried < said + 3 * (said * (1 - said) / tried) ** 0.5
+    assert fired / tried > said / 2

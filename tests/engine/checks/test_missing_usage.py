@@ -81,3 +81,16 @@ def test_calls_that_all_failed_are_not_told_as_no_calls():
     )
     assert found.headline == "No completed model calls recorded"
     assert "1 further record is not counted here (1 failed)." in found.reason
+
+
+def test_one_call_is_spoken_of_as_one():
+    [found] = MissingUsage().run(trace_of(call(0, 7)))
+    assert found.headline == "Output length reported on 1 of 1 model call"
+    [found] = MissingUsage().run(trace_of(call(0, None)))
+    assert found.headline == "Output length missing on 1 of 1 model call"
+    assert "1 of 1 model call (100 %) has no usable output count" in found.reason
+
+
+def test_a_negative_count_is_missing_usage():
+    [found] = MissingUsage().run(trace_of(call(0, 7), call(1, -7)))
+    assert (found.evidence.usage_missing, found.evidence.usage_known) == (1, 1)

@@ -111,3 +111,10 @@ def test_the_hash_depends_on_what_was_read_and_not_on_the_parameter():
         == answer("rub_out", "get_order", writing_tools=("x",)).input_hash
     )
     assert one.input_hash != answer("get_order", "rub_out").input_hash
+
+
+def test_one_call_after_a_write_is_spoken_of_as_one():
+    for after in ("get_order", "rub"):
+        [found] = NoSelfCheck().run(tools_trace("update_order", after))
+        assert found.reason.startswith("1 call came after “update_order”")
+        assert not any(word in found.reason for word in ("them", "they", "Their"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -251,7 +253,7 @@ def test_a_very_long_fall_keeps_a_chance_without_an_unreadable_fraction():
     found = answer(*range(2_000, 0, -1))
     assert found.answer is Answer.SIGNAL
     assert found.evidence.chance.numerator is None
-    assert found.evidence.chance.value == 0
+    assert 0 < found.evidence.chance.value < 1e-300
     assert "chance_under_autoregression" not in found.evidence.facts
 
 
@@ -311,3 +313,50 @@ def test_a_sequence_cut_by_a_call_without_an_end_says_so():
     calls = [call(n, 100 - n, step={"end_ns": None}) for n in range(6)]
     reasons = {screening.reason for screening in OutputDecay().run(trace_of(*calls))}
     assert all("end is not recorded" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    "outputs", [(-1, -2, -3, -4, -5), (100, 90, 80, 70, -5), (-9, 8, 7, 6, 1)]
+)
+def test_a_negative_count_is_missing_and_never_a_short_output(outputs):
+    found = answer(*outputs)
+    assert (found.answer, found.reason_code) == (Answer.NOT_APPLICABLE, "usage_missing")
+    assert found.evidence.usage_missing == sum(one < 0 for one in outputs)
+
+
+def test_a_chance_too_small_for_a_float_is_never_zero():
+    found = answer(*range(400, 0, -1))
+    assert found.answer is Answer.SIGNAL
+    assert 0 < found.evidence.chance.value < 1e-300
+    assert 0 < found.evidence.chance.floor < 1e-300
+    assert found.evidence.chance_of_signal == found.evidence.chance.value
+    assert "0 %" not in found.reason.replace("60 %", "").replace("0.25 %", "")
+    assert "less than 0.0001 %" in found.reason
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (100, 90, 80, 70, 60),
+        (100, 100, 80, 60, 60),
+        (100, 100, 100, 100, 60),
+        (100, 90, 80, 70, 61),
+        (50, 50, 30, 30, 30),
+        (7, 7, 7, 7, 7),
+    ],
+)
+@pytest.mark.parametrize("max_chance", [0.001, 0.05, 1])
+def test_the_chance_of_a_signal_is_the_share_of_orders_at_which_it_fires(
+    values, max_chance
+):
+    found = [answer(*order, max_chance=max_chance) for order in permutations(values)]
+    fired = sum(one.answer is Answer.SIGNAL for one in found) / len(found)
+    [said] = {one.evidence.chance_of_signal for one in found}
+    assert said == pytest.approx(fired)
+
+
+def test_one_of_twenty_is_within_five_percent():
+    found = answer(100, 100, 100, 90, 60)
+    assert exact(found) == (1, 20)
+    assert found.level is Level.REVIEW_SIGNAL
+    assert answer(100, 100, 100, 90, 60, max_chance=0.0499).level is Level.TELEMETRY

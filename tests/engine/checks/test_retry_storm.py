@@ -229,3 +229,29 @@ def test_the_hash_depends_on_what_was_read_and_not_on_the_parameter():
     one = answer(*steps)
     assert one.input_hash == answer(*steps, min_attempts=2).input_hash
     assert one.input_hash != answer(*steps, answered(4)).input_hash
+
+
+def test_attempts_that_start_at_time_zero_have_a_duration_all_the_same():
+    at_zero = {"start_ns": 0, "end_ns": 1}
+    first = call(0, None, step=at_zero | {"status": StepStatus.ERROR})
+    found = answer(first, attempt(1), attempt(2))
+    (storm,) = found.evidence.facts["attempts"]
+    assert storm["seconds"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("status", "succeeded"),
+    [
+        (StepStatus.OK, True),
+        (StepStatus.ERROR, False),
+        (StepStatus.UNSET, None),
+        (StepStatus.UNFINISHED, None),
+    ],
+)
+def test_a_last_attempt_that_does_not_say_how_it_ended_has_not_succeeded(
+    status, succeeded
+):
+    last = call(2, step={"status": status})
+    found = answer(attempt(0), attempt(1), last)
+    (storm,) = found.evidence.facts["attempts"]
+    assert storm["succeeded"] is succeeded

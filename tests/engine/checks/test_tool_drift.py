@@ -212,3 +212,54 @@ def test_no_collapse_of_the_airline_file_is_rare_once_its_transitions_are_kept(a
     signals = [one for one in airline if one.answer is Answer.SIGNAL]
     kept = [one.evidence.facts["transitions_kept"] for one in signals]
     assert min(entry["p"] for entry in kept) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("window", "counts", "collapse_at"),
+    [
+        (2, (2, 3), 0.3),
+        (2, (1, 1, 2), 0.6931),
+        (3, (3, 3, 1), 0.3),
+        (4, (4, 5), 0.01),
+        (4, (3, 3, 2), 0.1308),
+        (5, (5, 5), 0.3),
+        (5, (2, 8), 0.5),
+        (6, (6, 6), 0.01),
+        (6, (9, 3), 0.3),
+    ],
+)
+def test_the_chance_of_a_signal_is_the_share_of_orders_at_which_it_fires(
+    window, counts, collapse_at
+):
+    names = "".join(name * count for name, count in zip("abc", counts, strict=False))
+    # Orders that only swap calls of one tool look the same, as often for each.
+    orders = orders_of(names)
+    bounds = {"collapse_at": collapse_at, "hard_at": max(collapse_at, 0.5)}
+    found = [answer(*order, window=window, **bounds) for order in orders]
+    fired = sum(one.answer is Answer.SIGNAL for one in found) / len(found)
+    [said] = {one.evidence.chance_of_signal for one in found}
+    assert said == pytest.approx(fired)
+
+
+def orders_of(names: str) -> list[str]:
+    """Every distinct order of the letters."""
+    if not names:
+        return [""]
+    return [
+        first + rest
+        for first in sorted(set(names))
+        for rest in orders_of(names.replace(first, "", 1))
+    ]
+
+
+def test_a_bound_below_rounding_errors_is_refused_so_that_no_drop_is_no_collapse():
+    for bound in (1e-300, 1e-9, 0.009):
+        with pytest.raises(ValueError, match="must be"):
+            ToolDrift(collapse_at=bound)
+    found = answer(*STABLE, collapse_at=0.01)
+    assert (found.answer, found.reason_code) == (Answer.QUIET, "no_collapse")
+
+
+def test_bounds_out_of_reach_of_the_window_are_refused_with_the_most_it_allows():
+    with pytest.raises(ValueError, match=r"at most 0\.6931 nats, .* of 2 calls\.$"):
+        ToolDrift(window=2, hard_at=0.7)

@@ -172,3 +172,17 @@ def test_a_real_run_into_a_limit_of_tokens_ends_with_a_cut_call(shared_data):
     (trace,) = traces_of(path.read_bytes())
     (found,) = Truncation().run(trace)
     assert found.headline == "The last model call was cut (1 of 6 cut)"
+
+
+def test_one_call_is_spoken_of_as_one():
+    stopped = call(0, finish=FinishReason.STOP)
+    [found] = Truncation().run(trace_of(stopped))
+    assert found.headline == "None of 1 model call cut at a length limit"
+    assert found.reason == (
+        "1 of 1 model call records why it stopped, and that is no length limit."
+    )
+    cut = call(0, finish=FinishReason.LENGTH)
+    [found] = Truncation().run(trace_of(cut, call(1)))
+    assert found.headline == "1 of 1 model call cut at a length limit"
+    assert "1 of 1 model call with a known finish reason" in found.reason
+    assert "1 further call records none." in found.reason

@@ -58,7 +58,7 @@ def test_a_step_does_not_come_before_itself():
     [
         (("refund",), ("signal", "broken")),
         (("lookup",), ("quiet", "kept")),
-        ((), ("quiet", "kept")),
+        ((), ("not_applicable", "no_steps")),
     ],
 )
 def test_never_is_quiet_where_there_is_no_such_step(names, answer):
@@ -70,7 +70,7 @@ def test_never_is_quiet_where_there_is_no_such_step(names, answer):
     [
         (("refund", "x", "refund", "refund"), "signal", (2, 3)),
         (("refund",), "quiet", ()),
-        ((), "quiet", ()),
+        ((), "not_applicable", ()),
     ],
 )
 def test_at_most_is_broken_by_those_after_the_first_n(names, answer, steps):
@@ -82,7 +82,31 @@ def test_eventually_is_a_signal_where_the_run_ended_without_it():
     check = contract("eventually", REFUND)
     assert said(check, tools("refund")) == ("quiet", "kept")
     assert said(check, tools("lookup")) == ("signal", "never_came")
-    assert said(check, tools()) == ("signal", "never_came")
+    assert said(check, tools()) == ("not_applicable", "no_steps")
+    found = contract("eventually", REFUND, scope="invocation")
+    assert said(found, story(agents=["A"])) == ("not_applicable", "no_steps")
+
+
+@pytest.mark.parametrize(
+    ("operator", "fields", "is_sure"),
+    [
+        ("never", {}, False),
+        ("at_most", {"n": 1}, False),
+        ("at_most", {"n": 2}, True),
+        ("always", {"then": {"kind": "tool_call"}}, False),
+    ],
+)
+def test_what_was_not_decided_is_not_called_so(operator, fields, is_sure):
+    steps = [
+        used(0, "pay", arguments={"sum": 5}),
+        used(1, "pay", arguments={}),
+        used(2, "pay", arguments={"sum": 500 if operator != "never" else 5}),
+    ]
+    chosen = {"name": "pay", "condition": cel("step.arguments.sum > 100")}
+    found = only(contract(operator, chosen, **fields), story(*steps))
+    assert found.answer is Answer.QUIET
+    assert ("That is so." in found.reason) is is_sure
+    assert ("the rest is not known" in found.reason) is not is_sure
 
 
 @pytest.mark.parametrize("around", [False, True])

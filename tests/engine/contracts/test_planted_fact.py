@@ -52,6 +52,22 @@ def memory(answer, value, how="space", decoys=()):
         ("-84920", "84920", "number", Memory.LOST),
         ("1,84920", "84920", "space", Memory.LOST),
         ("(84920)", "84920", "space", Memory.RECALLED),
+        ("Your number is not only 84920.", "84920", "space", Memory.RECALLED),
+        ("番号84920です", "84920", "space", Memory.RECALLED),
+        ("東京です", "東京", "space", Memory.RECALLED),
+        ("id84920です", "84920", "space", Memory.LOST),
+        ("It is « 84920 ».", "84920", "exact", Memory.RECALLED),
+        ("Es sind 1.234,56 €.", "1234.56", "number", Memory.RECALLED),
+        ("C\u2019est 1 234,56 €.", "1234.56", "number", Memory.RECALLED),
+        ("Das sind 1.234 Stück.", "1234", "number", Memory.RECALLED),
+        ("It is 12 34.", "1234", "number", Memory.LOST),
+        ("Row 12 345 boxes", "12", "number", Memory.RECALLED),
+        ("It is 418,50.", "418,50", "number", Memory.RECALLED),
+        ("It is $418.5.", "418,50", "number", Memory.RECALLED),
+        ("Version 3.5.1", "3.5", "number", Memory.LOST),
+        ("That is A&amp;B.", "A&B", "space", Memory.RECALLED),
+        ("That is A&amp;B.", "A&B", "exact", Memory.LOST),
+        ("That is O&#39;Brien.", "O\u2019Brien", "case", Memory.RECALLED),
         ("server srv-010 is up", "srv-01", "space", Memory.LOST),
         ("server srv-01-b is up", "srv-01", "space", Memory.LOST),
         ("server srv-01 is up", "srv-01", "space", Memory.RECALLED),
@@ -284,3 +300,18 @@ def test_no_text_makes_the_search_slow(text):
 
 def test_half_of_a_surrogate_pair_is_no_reason_to_stop():
     assert said(fact("84920", "my number"), talk("x\ud800"))[1] == "lost"
+
+
+@pytest.mark.parametrize(
+    ("probe", "answer"),
+    [("total | tax", "signal"), ("TOTAL*tax", "signal"), ("total", "signal")],
+)
+def test_a_mark_is_taken_as_it_is_written_bar_and_all(probe, answer):
+    trace = story(
+        asked(0, "The code is 84920."),
+        answered(1, "Noted."),
+        asked(2, "Fill in: total | tax | code, please."),
+        answered(3, "No idea."),
+    )
+    assert said(fact("84920", probe), trace)[0] == answer
+    assert said(fact("84920", "code of | tax"), trace)[1] == "not_needed"
