@@ -291,7 +291,7 @@ def _result(output: Any, step: Step) -> str | None:
         return output or step.error_message or output
     try:
         return _encode(output).decode()
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         return canonical(output)
 
 

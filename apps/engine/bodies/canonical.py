@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -25,13 +26,40 @@ def canonical(value: Any) -> str:
 
     JSON objects and lists inside texts are opened, 1.0 is 1, and numbers that JSON
     does not know become the texts "NaN" and "Infinity". Values that are no JSON stand
-    by their text. Beyond 64 levels nothing is opened any more. Never raises.
+    by their text. Beyond 64 levels nothing is opened any more; there is no bound on
+    depth. Never raises.
     """
     try:
         return _encode(_settled(value, 0))
     except (TypeError, ValueError, RecursionError):
-        # Keys of mixed types cannot be sorted; such a value never came from JSON.
-        return repr(value)
+        return "".join(_written_out(value))
+
+
+def _written_out(value: Any) -> Iterator[str]:
+    """The text of a value in pieces, however deep it is; its texts stay closed."""
+    waiting: list[Any] = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, _Piece):
+            yield item.text
+        elif isinstance(item, dict):
+            waiting.append(_Piece("}"))
+            for key in sorted(item, key=str, reverse=True):
+                waiting += [_Piece(","), item[key], _Piece(f"{str(key)!r}:")]
+            yield "{"
+        elif isinstance(item, list | tuple):
+            waiting.append(_Piece("]"))
+            for held in reversed(item):
+                waiting += [_Piece(","), held]
+            yield "["
+        else:
+            yield repr(_settled_number(item)) if isinstance(item, float) else repr(item)
+
+
+class _Piece(msgspec.Struct, frozen=True):
+    """A piece of text between the values that are still to be written."""
+
+    text: str
 
 
 def opened(value: Any) -> Any:

@@ -95,6 +95,7 @@ def heard_before(trace: Trace, answer: FinalAnswer) -> Heard:
                     return heard
                 heard.texts.append(text[:left])
                 left -= len(text)
+                heard.is_cut = heard.is_cut or left < 0
     return heard
 
 

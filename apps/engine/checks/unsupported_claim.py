@@ -33,25 +33,29 @@ _NOT_MODELLED: Final = (
     "the answer shows step by step.",
     "Time between two dates or hours, and conversions that use a table or a rate.",
     "What the model knows by itself, and instructions that are not recorded.",
-    "Numbers of two or three digits that follow from two others by chance, as most do.",
+    "Short made-up numbers that follow from two others by chance: on 263 recorded "
+    "answers that was so of 60 % of those with two digits, 20 % with three, 2 % with "
+    "four, and of 70 % of percentages with two digits.",
+    "Arithmetic with more than the first 400 numbers of the sources.",
     "Whether a number that stands somewhere is used for the right thing.",
 )
 _LONGEST_ANSWER: Final = 65_536
 _MOST_CLAIMS: Final = 100
 _SHOWN: Final = 20
 _LAST_DIGITS: Final = 4
+_OF_NUMBERS: Final = "0123456789.,' "
 
 
 @dataclass(frozen=True)
 class UnsupportedClaim:
     """Looks up every number of the final answer in what the run was told.
 
-    `digits` (2 to 6) significant digits make a number worth looking up, and `claims`
+    `digits` (2 to 6, zeros behind a decimal mark included) significant digits make a number worth looking up, and `claims`
     (1 to 50) of them without support make a signal. Raises `ValueError` outside these
     ranges.
     """
 
-    digits: int = 2
+    digits: int = 3
     claims: int = 1
     slug: str = field(default="unsupported-claim", init=False)
     label: str = field(default="Claim without support", init=False)
@@ -85,8 +89,8 @@ class UnsupportedClaim:
         """What makes it worth a look, with the values of the parameters."""
         numbers = "A number" if self.claims == 1 else f"At least {self.claims} numbers"
         return (
-            f"{numbers} of {self.digits} or more significant digits that no source "
-            "holds in any notation, rounded, as size or total of a list, or as sum, "
+            f"{numbers} of {self.digits} or more significant digits (42.00 has four) "
+            "that no source holds in any notation, rounded, as size or total of a list, or as sum, "
             "difference, product, quotient or percentage of two numbers. Only where a "
             "tool gave results and all of them are recorded as text."
         )
@@ -114,7 +118,7 @@ class UnsupportedClaim:
                 Evidence(scope="trace", length=0), hash_of_inputs(self.slug)
             )
             return
-        found = claims_in(answer.text[:_LONGEST_ANSWER])
+        found = claims_in(_beginning(answer.text))
         # What was read does not depend on parameters: all numbers are.
         claims = [one for one in found if one.digits >= self.digits][:_MOST_CLAIMS]
         if not any(one.digits > 1 for one in found):
@@ -196,8 +200,8 @@ def _no_numbers() -> Judgement:
         Answer.QUIET,
         "no_numbers",
         "The final answer states no number to look up",
-        "The final answer holds no amount of enough digits; dates, times, ids, years "
-        "and list numbers are none.",
+        "The final answer holds no amount of enough digits to say something; dates, "
+        "times, ids, years and list numbers are none.",
     )
 
 
@@ -247,6 +251,13 @@ def _read(heard: Heard) -> list[Any]:
         heard.sizes,
         (heard.sources, heard.missing, heard.has_images, heard.is_cut),
     ]
+
+
+def _beginning(text: str) -> str:
+    """As much of an answer as is read, without a number that the cut goes through."""
+    if len(text) <= _LONGEST_ANSWER:
+        return text
+    return text[:_LONGEST_ANSWER].rstrip(_OF_NUMBERS)
 
 
 def _stands_in(claim: Claim, text: str) -> bool:

@@ -57,9 +57,17 @@ def test_half_a_unit_of_the_last_digit_is_the_rounding():
     assert readings_of("1500") == ((1500.0, 50.0),)
 
 
-def test_significant_digits_leave_out_zeros_at_both_ends():
-    digits = {claim.text: claim.digits for claim in claims_in("100, 4200, 0.50, 1.05")}
-    assert digits == {"100": 1, "4200": 2, "0.50": 1, "1.05": 3}
+def test_zeros_are_significant_behind_a_decimal_mark_only():
+    digits = {
+        claim.text: claim.digits
+        for claim in claims_in(
+            "100, 4200, 0.50, 1.05, 42.00, 0.00, 1,500, 1.234,50, 1,500.00"
+        )
+    }
+    assert digits == {
+        "100": 1, "4200": 2, "0.50": 2, "1.05": 3, "42.00": 4, "0.00": 0, "1,500": 2,
+        "1.234,50": 6, "1,500.00": 6,
+    }  # fmt: skip
 
 
 def test_each_number_is_claimed_once():
