@@ -19,6 +19,7 @@ from apps.engine.formats import FORMATS
 from apps.engine.trace import StepKind
 from apps.review import transitions as review
 from apps.traces import transitions as uploads
+from apps.web.pages.blind import BLIND_MEANINGS
 from apps.web.pages.signal import MEANINGS
 from apps.web.pages.steps import ICONS, KIND_WORDS
 from evalsite.celery import app as celery
@@ -330,6 +331,7 @@ TOTAL: list[tuple[str, dict[Any, Any], type[Enum]]] = [
     ("icons of steps", ICONS, StepKind),
     ("words of steps", KIND_WORDS, StepKind),
     ("meanings of verdicts", MEANINGS, review.Verdict),
+    ("meanings of blind verdicts", BLIND_MEANINGS, review.BlindVerdict),
 ]
 
 

@@ -12,7 +12,8 @@ from typing import Final
 
 import msgspec
 
-from apps.engine.check import percent
+from apps.engine.check import Level, percent
+from apps.engine.checks import CHECKS
 from apps.engine.nulls import Association
 from apps.engine.trace import OutcomeKind
 from apps.review.models import Signal
@@ -20,8 +21,14 @@ from apps.review.transitions import SignalState, Verdict
 from apps.screening.models import Screening
 from apps.screening.queries import associations_per_upload
 
-LARGEST_P: Final = 0.05
-"""The two-sided Fisher p up to which the outcome supports a signal."""
+_ASKED: Final = sum(check.level is Level.REVIEW_SIGNAL for check in CHECKS)
+
+LARGEST_P: Final = 0.05 / _ASKED
+"""The two-sided Fisher p up to which the outcome supports a signal.
+
+5 % shared out over all checks that may queue (Bonferroni): with one table for each of
+them, one at 5 % would come about by chance more often than not.
+"""
 
 LEAST_TASKS: Final = 10
 """Over fewer distinct tasks no outcome supports a signal: trials of one task agree."""
@@ -30,8 +37,8 @@ RULE: Final = (
     "A signal is a finding only if a reviewer confirmed it, or if a second measure "
     "supports it: its own trace is recorded as a fail, and among the traces of the same "
     "upload those on which the check fired fail more often than the others, with a "
-    f"Fisher p of at most {percent(LARGEST_P)} over at least {LEAST_TASKS} distinct "
-    "tasks. A dismissed signal is never a finding, and an outcome that is not recorded "
+    f"Fisher p of at most {percent(LARGEST_P)} (5 % shared out over the {_ASKED} checks "
+    f"that may queue) over at least {LEAST_TASKS} distinct tasks. A dismissed signal is never a finding, and an outcome that is not recorded "
     "never supports one."
 )
 

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.engine.sequences.recorded import Removal, recorded_calls
 from apps.engine.trace import Outcome, OutcomeKind
 from apps.traces.figures_of_traces import figures_of_traces
 from apps.traces.models import Task, Trace, TraceSet, TraceSetMember, Upload
@@ -24,7 +25,14 @@ from apps.traces.sets import (
     traces_in_set,
 )
 from apps.traces.sides import UnknownSide, choices, shared_traces, side_of
-from tests.factories import NOW, decay_trace, make_project, tools_trace, upload_traces
+from tests.factories import (
+    NOW,
+    decay_trace,
+    make_project,
+    tools_trace,
+    upload_bytes,
+    upload_traces,
+)
 from tests.traces.set_traces import figures_of, random_trace
 from tests.web.hostile import HTML
 
@@ -231,6 +239,27 @@ class TestFigures:
             assert figures == wanted[figures.trace], engine_trace(
                 Trace.objects.get(pk=figures.trace)
             )
+
+    def test_the_random_traces_hold_every_reason_to_leave_a_call_out(self):
+        traces = [random_trace(number) for number in range(240)]
+        found = {
+            entry.removed
+            for trace in traces
+            for calls in recorded_calls(trace).values()
+            for entry in calls
+        }
+        assert found >= {Removal.PLACEHOLDER, Removal.DUPLICATE, Removal.WRAPPER, None}
+
+    @pytest.mark.slow
+    def test_of_real_files(self, project, shared_data):
+        files = sorted(path for path in shared_data.rglob("*") if path.is_file())
+        small = [path for path in files if path.stat().st_size < 400_000]
+        for path in small[::7]:
+            upload_bytes(project, path.read_bytes(), name=path.name)
+        found = figures_of_traces(Trace.objects.filter(project=project))
+        wanted = {row.pk: figures_of(row) for row in Trace.objects.all()}
+        assert len(wanted) > 30
+        assert {one.trace: one for one in found.figures} == wanted
 
     def test_beyond_the_most_the_same_ones_are_taken(self, project):
         upload_traces(project, *[random_trace(n) for n in range(30)])

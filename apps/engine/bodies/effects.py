@@ -33,7 +33,8 @@ _WRITES: Final = frozenset(
         "subscribe", "unsubscribe", "archive", "reopen", "invite", "unshare", "reply",
         "notify", "dispatch", "upsert", "activate", "deactivate", "suspend", "unlock",
         "overwrite", "destroy", "truncate", "provision", "post", "put", "patch", "set",
-        "rebook", "redeem", "enroll", "unenroll", "void", "ban", "unban",
+        "rebook", "redeem", "enroll", "unenroll", "void", "ban", "unban", "sell",
+        "wire", "settle", "tweet", "increment", "decrement", "mint",
     }
 )  # fmt: skip
 # Nouns as often as verbs: they say something only as the first word, with an object.
@@ -42,6 +43,23 @@ _WRITES_FIRST: Final = frozenset(
         "book", "order", "charge", "email", "message", "schedule", "place", "issue",
         "return", "share", "close", "confirm", "apply", "record", "store", "copy",
         "drop", "lock", "reset", "mark", "file", "text", "call", "ship", "change",
+    }
+)  # fmt: skip
+# Verbs of anything: they say something with one of these objects only.
+_ACTS: Final = frozenset(
+    {
+        "make", "process", "execute", "initiate", "capture", "authorize", "authorise",
+        "open", "raise", "launch", "trigger", "request", "perform", "do", "run", "start",
+        "complete", "credit", "debit", "begin",
+    }
+)  # fmt: skip
+_OBJECTS: Final = frozenset(
+    {
+        "payment", "payments", "payout", "payouts", "trade", "trades", "transaction",
+        "transactions", "purchase", "purchases", "reservation", "reservations",
+        "booking", "bookings", "appointment", "donation", "withdrawal", "deposit",
+        "ticket", "incident", "claim", "campaign", "checkout", "account", "wallet",
+        "balance", "order", "bet", "bid", "swap", "exchange", "transfer", "refund",
     }
 )  # fmt: skip
 _NOUNS_OF_READING: Final = frozenset(
@@ -172,8 +190,9 @@ def words_of(name: str) -> tuple[str, ...]:
 
 
 def _is_act(words: tuple[str, ...]) -> bool:
-    return (
-        words[0] in _WRITES_FIRST
-        and len(words) > 1
-        and _NOUNS_OF_READING.isdisjoint(words[1:])
-    )
+    objects = words[1:]
+    if not objects or not _NOUNS_OF_READING.isdisjoint(objects):
+        return False
+    if words[0] in _ACTS:
+        return not _OBJECTS.isdisjoint(objects)
+    return words[0] in _WRITES_FIRST

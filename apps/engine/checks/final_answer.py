@@ -174,7 +174,9 @@ def _judged(end: _End, *, has_bodies: bool) -> Judgement:
         return Judgement(
             Answer.QUIET,
             "answered",
-            f"Final answer of {len(answer.text):,} characters",
+            "Final answer of 1 character"
+            if len(answer.text) == 1
+            else f"Final answer of {len(answer.text):,} characters",
             "The last model call of the trace holds an answer, and nothing says that "
             "it was refused.",
         )

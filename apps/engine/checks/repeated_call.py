@@ -57,6 +57,12 @@ class _Row(msgspec.Struct, frozen=True):
         )
 
     @property
+    def is_retried(self) -> bool:
+        """Whether some of its calls failed, and not all of them."""
+        failed = {call.failed for one in self.rounds for call in one.calls}
+        return len(failed) == 2
+
+    @property
     def is_known(self) -> bool:
         """Whether every result is recorded."""
         return all(one.results is not None for one in self.rounds)
@@ -72,7 +78,7 @@ class _Row(msgspec.Struct, frozen=True):
         names, n = " and ".join(self.names), len(self.rounds)
         if self.period == 1:
             return f"{names} called {n} times in a row with the same arguments"
-        return f"{names} called in turns, {n} times in a row with the same arguments"
+        return f"{names} called in turns with the same arguments, {n} calls in a row"
 
 
 @dataclass(frozen=True)
@@ -118,7 +124,7 @@ class RepeatedCall:
         return (
             f"At least {self.in_a_row} equal calls in a row, or {self.cycles} full "
             "repeats of two calls in turns. Where the recorded results differ, it is "
-            "polling or paging: said, never queued. Tools that are made to be called "
+            "polling, paging or a retry after an error: said, never queued. Tools that are made to be called "
             "again (wait, scroll, next page) count only with recorded, equal results."
         )
 
@@ -291,6 +297,14 @@ def _polling(rows: list[_Row]) -> Judgement:
             f"{' and '.join(longest.names)} is made to be called again",
             f"{longest.in_words}, and the results are not recorded: waiting or "
             "moving on cannot be told from being stuck.",
+        )
+    if longest.is_retried:
+        return Judgement(
+            Answer.QUIET,
+            "retried",
+            f"{longest.in_words}, and not all of them failed",
+            f"{longest.in_words}: some failed and some did not, so it was tried again "
+            "after an error, and is not the same thing again.",
         )
     return Judgement(
         Answer.QUIET,

@@ -34,8 +34,8 @@ _NOT_MODELLED: Final = (
     "Time between two dates or hours, and conversions that use a table or a rate.",
     "What the model knows by itself, and instructions that are not recorded.",
     "Short made-up numbers that follow from two others by chance: on 263 recorded "
-    "answers that was so of 60 % of those with two digits, 20 % with three, 2 % with "
-    "four, and of 70 % of percentages with two digits.",
+    "answers that was so of 60 % of those with two digits (and of amounts such as "
+    "42.00), 20 % with three, 3 % with four, and of 70 % of percentages with two.",
     "Arithmetic with more than the first 400 numbers of the sources.",
     "Whether a number that stands somewhere is used for the right thing.",
 )
