@@ -4,20 +4,50 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.accounts.models import Project
+from apps.accounts.models import Project, User
 from apps.engine.check import Check, configured
 from apps.pipeline.lineups import catch_up
 from apps.pipeline.shadows import Wish, adopt_key, begin_shadow, run_shadow, set_paused
+from apps.review import operations as review
 from apps.review.models import HistoryEntry, Signal
+from apps.review.operations import DecisionInput
+from apps.review.shadow_results import Pair
+from apps.review.transitions import Verdict
 from apps.screening.lineup import lineup_of
 from apps.screening.models import RegressionCase, Shadow
 from apps.screening.regression import NewCase, make_case
+from apps.screening.shadows import check_of
 from apps.traces.queries import engine_trace
-from tests.factories import NOW
+from tests.factories import NOW, decay_trace, upload_traces
 
 FALLING = (100, 90, 80, 70, 60)
 STEEP = (100, 80, 60, 40, 20)
 """Below half of its first output at the end; `FALLING` ends at 60 % of it."""
+GENTLE = (100, 95, 90, 85, 80)
+RUNS = {"falling": FALLING, "steep": STEEP, "gentle": GENTLE}
+
+
+def upload_runs(project: Project, *names: str) -> None:
+    """One upload of the runs with these names."""
+    upload_traces(project, *(decay_trace(*RUNS[name], name=name) for name in names))
+
+
+def decide(name: str, user: User, verdict: Verdict, reason: str = "") -> Signal:
+    """The only signal of the trace with this name, decided."""
+    signal = Signal.objects.get(trace__name=name)
+    return review.decide(
+        signal_id=signal.pk,
+        user=user,
+        decision=DecisionInput(verdict=verdict, reason=reason),
+        base_version=signal.version,
+    )
+
+
+def pair(project: Project, shadow: Shadow) -> Pair:
+    """The key that counts beside the key of a shadow."""
+    lineup = lineup_of(project.pk)
+    current = lineup.by_slug[shadow.check_slug].check
+    return Pair(project, current, check_of(shadow, lineup))
 
 
 def key(project: Project, slug: str = "output-decay", **values: Any) -> Check:
@@ -47,11 +77,17 @@ def caught_up(project: Project) -> None:
         pass
 
 
-def shadowed(project: Project, slug: str = "output-decay", **values: Any) -> Shadow:
-    """A shadow of other parameters that has come to its end."""
+def begun(project: Project, slug: str = "output-decay", **values: Any) -> Shadow:
+    """A shadow of other parameters that no worker has begun with."""
     shadow, _ = begin_shadow(
         project=project, check=key(project, slug, **values), user_id=None, now=NOW
     )
+    return shadow
+
+
+def shadowed(project: Project, slug: str = "output-decay", **values: Any) -> Shadow:
+    """A shadow of other parameters that has come to its end."""
+    shadow = begun(project, slug, **values)
     while run_shadow(shadow_id=shadow.pk):
         pass
     shadow.refresh_from_db()
@@ -62,6 +98,13 @@ def make_regression_case(
     project: Project, signal: Signal | None = None
 ) -> RegressionCase:
     """A case of a signal, of the project's first one by default."""
+    return kept_quiet(project, signal)[0]
+
+
+def kept_quiet(
+    project: Project, signal: Signal | None = None
+) -> tuple[RegressionCase, bool]:
+    """As `make_regression_case`, and whether the case is new."""
     signal = signal or Signal.objects.filter(project=project).order_by("pk")[0]
     new = NewCase(
         check_slug=signal.check_slug,
@@ -73,14 +116,13 @@ def make_regression_case(
         signal_id=signal.pk,
         trace_id=signal.trace_id,
     )
-    case, _ = make_case(
+    return make_case(
         project_id=project.pk,
         new=new,
         trace=engine_trace(signal.trace),
         user_id=None,
         now=NOW,
     )
-    return case
 
 
 def acts(signal: Signal) -> list[str]:

@@ -81,6 +81,8 @@ def refusal(role: str | None, permission: Permission) -> str:
         return ""
     least = LEAST_ROLE[permission].label.lower()
     yours = f"you are a {Role(role).label.lower()}" if role else "you are not a member"
+    if least == Role.OWNER.label.lower():
+        return f"Only an owner may {_WORDS[permission]}; {yours}."
     return f"Only a {least} or higher may {_WORDS[permission]}; {yours}."
 
 

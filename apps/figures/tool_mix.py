@@ -36,7 +36,12 @@ def tool_mix_figure(
                 "ticksuffix": " %",
                 "rangemode": "tozero",
             },
-            "yaxis": {"type": "category", "showgrid": False},
+            # Places, not names: two long names may begin alike.
+            "yaxis": {
+                "tickvals": list(range(len(rows))),
+                "ticktext": [inert(_short(row.name)) for row in rows],
+                "showgrid": False,
+            },
         },
     }
 
@@ -45,8 +50,8 @@ def _bars(
     name: str, tone: str, rows: Sequence[ToolShare], shares: Sequence[float | None]
 ) -> dict[str, Any]:
     shown = [
-        (row, share)
-        for row, share in zip(rows, shares, strict=True)
+        (place, row, share)
+        for place, (row, share) in enumerate(zip(rows, shares, strict=True))
         if share is not None
     ]
     return {
@@ -54,11 +59,11 @@ def _bars(
         "orientation": "h",
         "name": inert(_short(name)),
         "meta": tone,
-        "x": [100 * share for _, share in shown],
-        "y": [inert(_short(row.name)) for row, _ in shown],
+        "x": [100 * share for _, _, share in shown],
+        "y": [place for place, _, _ in shown],
         "hovertext": [
             f"{inert(row.name[:200])}<br>{inert(_short(name))}: {100 * share:.1f} %"
-            for row, share in shown
+            for _, row, share in shown
         ],
         "hovertemplate": _HOVER,
     }

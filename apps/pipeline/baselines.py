@@ -8,33 +8,28 @@ baseline that is in use already. A failure leaves the baseline as it was.
 from __future__ import annotations
 
 import hashlib
-import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime, timedelta
-from functools import partial
 from itertools import groupby
 from typing import Any, Final
 from uuid import uuid4
 
 import msgspec
-from celery import current_app
 from django.db import connection, transaction
 from django.db.models import Count, F, Sum
-from kombu.exceptions import OperationalError
 
 from apps.accounts.models import Project
 from apps.engine.nulls import error_baseline, latency_baseline
 from apps.engine.sequences.calls import durations_by_name, failures_by_name
 from apps.engine.trace import ModelCall, OrderSource, Step, StepKind, ToolCall
 from apps.engine.trace import Trace as EngineTrace
+from apps.pipeline.alone import alone
 from apps.pipeline.lineups import MOST_STEPS, wake_catch_up
+from apps.pipeline.waking import wake_on_commit
 from apps.traces.models import FLAG_PLACEHOLDER, KINDS, STATUSES, Trace, TraceSet
 from apps.traces.models import Step as StepRow
 from apps.traces.sets import delete_set, traces_in_set
-
-logger = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
 
@@ -75,7 +70,7 @@ def choose_baseline(*, trace_set: TraceSet, now: datetime) -> None:
         held = rows.get(pk=trace_set.pk)
         kept = _without(held.baseline, "failure") or {}
         _write(held, kept | {"wanted": wanted | {"seen": now.timestamp()}})
-        transaction.on_commit(partial(_send, trace_set.pk))
+        wake_on_commit("pipeline.make_baseline", trace_set_id=trace_set.pk)
 
 
 def _check_size(trace_set: TraceSet) -> int:
@@ -108,15 +103,6 @@ def _without(kept: dict[str, Any] | None, name: str) -> dict[str, Any] | None:
 def _write(row: TraceSet, kept: dict[str, Any] | None) -> None:
     row.baseline = kept
     row.save(update_fields=["baseline"])
-
-
-def _send(trace_set_id: int) -> None:
-    try:
-        current_app.send_task(
-            "pipeline.make_baseline", kwargs={"trace_set_id": trace_set_id}
-        )
-    except OperationalError:
-        logger.warning("The broker is away; set %s waits in the database", trace_set_id)
 
 
 def clear_baseline(*, trace_set: TraceSet) -> bool:
@@ -158,7 +144,7 @@ def make_baseline(*, trace_set_id: int, clock: Clock) -> bool:
     Safe to run any number of times and in parallel: one at a time works on a set, and
     what nobody wants any more is dropped.
     """
-    with _alone(trace_set_id) as is_mine:
+    with alone("make_baseline", trace_set_id) as is_mine:
         token = _begin(trace_set_id, clock) if is_mine else None
         if token is None:
             return False
@@ -167,21 +153,6 @@ def make_baseline(*, trace_set_id: int, clock: Clock) -> bool:
             return _switch(trace_set_id, token, kept)
         except _Lost:
             return False
-
-
-@contextmanager
-def _alone(trace_set_id: int) -> Iterator[bool]:
-    """Whether nobody else computes this set; the lock dies with the connection."""
-    key: tuple[str, int] = ("make_baseline", trace_set_id)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(hashtext(%s), %s)", key)
-        is_mine: bool = cursor.fetchone()[0]
-    try:
-        yield is_mine
-    finally:
-        if is_mine and not connection.needs_rollback:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(hashtext(%s), %s)", key)
 
 
 def _begin(trace_set_id: int, clock: Clock) -> str | None:

@@ -6,18 +6,15 @@ is away the upload is accepted all the same, and `resume_stuck` finds it later.
 
 from __future__ import annotations
 
-import logging
 from datetime import datetime
-from functools import partial
 
 from django.db import transaction
-from kombu.exceptions import OperationalError
 
 from apps.accounts.models import Project, User
 from apps.engine.formats import by_slug
 from apps.pipeline.privacy import settled
 from apps.pipeline.refusals import EmptyUpload as EmptyUpload
-from apps.pipeline.tasks import parse_upload
+from apps.pipeline.waking import wake_on_commit
 from apps.traces.models import Upload
 from apps.traces.operations import create_upload
 from apps.traces.rereading import reread_upload
@@ -28,8 +25,6 @@ from apps.traces.transitions import (
     UploadSource,
     UploadState,
 )
-
-logger = logging.getLogger(__name__)
 
 
 def submit_upload(
@@ -91,11 +86,4 @@ def read_again(*, upload: Upload, format_override: str) -> None:
 
 def wake(*, upload_id: int) -> None:
     """Tell a worker about an upload once the transaction has committed."""
-    transaction.on_commit(partial(_send, upload_id))
-
-
-def _send(upload_id: int) -> None:
-    try:
-        parse_upload.delay(upload_id=upload_id)
-    except OperationalError:
-        logger.warning("The broker is away; upload %s waits in the database", upload_id)
+    wake_on_commit("pipeline.parse_upload", upload_id=upload_id)

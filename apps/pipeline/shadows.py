@@ -7,17 +7,13 @@ catch-up, which settles the queue; nothing else here touches a signal.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 
 import msgspec
-from celery import current_app
 from django.conf import settings
 from django.db import transaction
-from kombu.exceptions import OperationalError
 
 from apps.accounts.models import Project
 from apps.engine.check import Check
@@ -25,12 +21,13 @@ from apps.pipeline.lineups import (
     LONGEST_SECONDS,
     MOST_STEPS,
     MOST_TRACES,
-    answer_stored,
     wake_catch_up,
 )
+from apps.pipeline.missing_answers import missing_answers
+from apps.pipeline.waking import wake_on_commit
 from apps.screening.lineup import AdoptedMeanwhile as AdoptedMeanwhile
-from apps.screening.lineup import Choice, adopt, key_of, lineup_of
-from apps.screening.models import Adoption, CheckState, Screening, Shadow
+from apps.screening.lineup import Choice, Entry, adopt, key_of, lineup_of
+from apps.screening.models import Adoption, CheckState, Shadow
 from apps.screening.operations import copy_answers
 from apps.screening.regression import Failure, run_cases
 from apps.screening.shadows import (
@@ -45,18 +42,20 @@ from apps.screening.shadows import (
 )
 from apps.traces.models import Trace
 
-logger = logging.getLogger(__name__)
-
 
 class CasesFail(Exception):
     """Regression cases stand against a key; `failures` says which, and why."""
 
     def __init__(self, failures: Sequence[Failure]) -> None:
         count = len(failures)
-        cases = "1 regression case" if count == 1 else f"{count} regression cases"
+        cases = (
+            "1 regression case would be a signal"
+            if count == 1
+            else f"{count} regression cases would be signals"
+        )
         super().__init__(
-            f"Not adopted: with it {cases} would be signals again. There is no way "
-            "round a case: retire it first, if it asks too much."
+            f"Not adopted: with it {cases} again. There is no way round a case: retire "
+            "it first, if it asks too much."
         )
         self.failures = list(failures)
 
@@ -77,15 +76,8 @@ def begin_shadow(
             project=project, check=check, user_id=user_id, now=now
         )
         if is_new:
-            transaction.on_commit(partial(_send, shadow.pk))
+            wake_on_commit("pipeline.run_shadow", shadow_id=shadow.pk)
     return shadow, is_new
-
-
-def _send(shadow_id: int) -> None:
-    try:
-        current_app.send_task("pipeline.run_shadow", kwargs={"shadow_id": shadow_id})
-    except OperationalError:
-        logger.warning("The broker is away; shadow %s waits in the database", shadow_id)
 
 
 def run_shadow(*, shadow_id: int) -> bool:
@@ -134,28 +126,11 @@ def _answer(claim: ShadowClaim, ids: Sequence[int]) -> ShadowClaim:
             .select_related("task")
             .order_by("pk")
         )
-        answered = _answered_about(claim.check, ids)
         copy_answers(
             project_id=claim.project_id,
-            answered=[
-                item
-                for trace in traces
-                if trace.pk not in answered
-                for item in answer_stored(trace, [claim.check])
-            ],
+            answered=list(missing_answers(traces, [claim.check])),
         )
         return advance(claim, last_trace=ids[-1], done=len(ids))
-
-
-def _answered_about(check: Check, trace_ids: Sequence[int]) -> set[int]:
-    slug, version, parameters = key_of(check)
-    rows = Screening.objects.filter(
-        trace_id__in=trace_ids,
-        check_slug=slug,
-        check_version=version,
-        parameters_hash=parameters,
-    )
-    return set(rows.values_list("trace_id", flat=True))
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -178,14 +153,14 @@ def adopt_key(
     already, and `AdoptedMeanwhile` when somebody else was faster.
     """
     check = wish.check
-    entry = lineup_of(project_id).by_slug[check.slug]
-    if entry.key == key_of(check):
-        raise NothingToChange("This version with these parameters counts already.")
+    _see_a_change(project_id, check)
     if failures := run_cases(project_id=project_id, check=check):
         raise CasesFail(failures)
-    state = CheckState.PAUSED if entry.is_paused else CheckState.ACTIVE
     with transaction.atomic():
+        _lock(project_id)
         _see_nothing_new(project_id, wish)
+        entry = _see_a_change(project_id, check)
+        state = CheckState.PAUSED if entry.is_paused else CheckState.ACTIVE
         row = adopt(
             project_id=project_id,
             choice=Choice(check, state, wish.note),
@@ -197,9 +172,20 @@ def adopt_key(
     return row
 
 
+def _lock(project_id: int) -> None:
+    """Let nobody else change the line-up until the caller's transaction ends."""
+    Project.objects.select_for_update(no_key=True).get(pk=project_id)
+
+
+def _see_a_change(project_id: int, check: Check) -> Entry:
+    entry = lineup_of(project_id).by_slug[check.slug]
+    if entry.key == key_of(check):
+        raise NothingToChange("This version with these parameters counts already.")
+    return entry
+
+
 def _see_nothing_new(project_id: int, wish: Wish) -> None:
     """Of all who saw the same history only the first one goes on."""
-    Project.objects.select_for_update(no_key=True).get(pk=project_id)
     last = (
         Adoption.objects.filter(project_id=project_id, check_slug=wish.check.slug)
         .order_by("-number")
@@ -226,16 +212,12 @@ def set_paused(
     A paused check answers about new traces, but nothing of it is queued. Raises
     `NothingToChange` and `AdoptedMeanwhile`.
     """
-    entry = lineup_of(project_id).by_slug[slug]
-    if entry.is_defined_here:
-        raise NothingToChange(
-            "This check is defined in the project; it is paused on its own page."
-        )
-    if entry.is_paused == is_paused:
-        words = "paused" if is_paused else "not paused"
-        raise NothingToChange(f"This check is {words} already.")
-    state = CheckState.PAUSED if is_paused else CheckState.ACTIVE
     with transaction.atomic():
+        # After the lock: a key that was adopted a moment ago is the one that is paused.
+        _lock(project_id)
+        entry = lineup_of(project_id).by_slug[slug]
+        _see_it_can_be(entry, is_paused=is_paused)
+        state = CheckState.PAUSED if is_paused else CheckState.ACTIVE
         row = adopt(
             project_id=project_id,
             choice=Choice(entry.check, state),
@@ -244,3 +226,13 @@ def set_paused(
         )
         wake_catch_up(project_id=project_id)
     return row
+
+
+def _see_it_can_be(entry: Entry, *, is_paused: bool) -> None:
+    if entry.is_defined_here:
+        raise NothingToChange(
+            "This check is defined in the project; it is paused on its own page."
+        )
+    if entry.is_paused == is_paused:
+        words = "paused" if is_paused else "not paused"
+        raise NothingToChange(f"This check is {words} already.")

@@ -28,6 +28,7 @@ _CHANGED = (
     "check_version",
     "agent",
     "chance",
+    "q",
     "rank",
     "effect",
     "length",
@@ -270,6 +271,8 @@ def shown(screening: Screening) -> dict[str, Any]:
         "check_version": screening.check_version,
         "agent": screening.agent or "",
         "chance": 1.0 if screening.chance is None else screening.chance,
+        # None until the next ranking, which finds by it what is not ranked.
+        "q": None,
         "rank": screening.chance if has_null else FACT_RANK,
         "effect": evidence.get("effect") or 0.0,
         "length": evidence.get("length") or 0,

@@ -6,12 +6,10 @@ history, based on the version that was seen.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import datetime
 from uuid import UUID
 
 import msgspec
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
@@ -19,8 +17,19 @@ from django.db.models.functions import Now
 from apps.accounts.models import Project, User
 from apps.review.blind_sample import is_blind_to, offered_to
 from apps.review.blind_states import BlindAct, following
+from apps.review.leases import (
+    AlreadySubmitted,
+    Conflict,
+    expired,
+    has_moved_on,
+    hold,
+    is_held_by,
+    lease_is_live,
+    let_go,
+    renewed,
+    who_has,
+)
 from apps.review.models import BlindDraft, BlindEntry, BlindLook
-from apps.review.operations import AlreadySubmitted, Conflict
 from apps.review.transitions import BlindVerdict, NotPossibleNow, SignalState
 
 NOT_BLIND = (
@@ -79,15 +88,10 @@ def last_decided_by(*, project: Project, user: User) -> BlindLook | None:
     )
 
 
-def _claim_until() -> Any:
-    return Now() + timedelta(seconds=settings.CLAIM_SECONDS)
-
-
 def _locked(look_id: int) -> BlindLook:
     return (
         BlindLook.objects.select_for_update(of=("self",))
         .select_related("claimed_by", "decided_by")
-        .annotate(now=Now())
         .get(pk=look_id)
     )
 
@@ -116,30 +120,14 @@ def _write(
     look.save()
 
 
-def _lease_is_live(look: BlindLook) -> bool:
-    now: datetime = look.now  # type: ignore[attr-defined]
-    return (
-        look.state == SignalState.CLAIMED
-        and look.claimed_until is not None
-        and look.claimed_until > now
-    )
-
-
 def _take(look: BlindLook, user: User) -> None:
-    look.claimed_by = user
-    look.claimed_until = _claim_until()
+    hold(look, user)
     _write(look, act=BlindAct.CLAIMED, by=user)
 
 
 def _release(look: BlindLook, *, act: BlindAct, by: User | None) -> None:
-    look.claimed_by = None
-    look.claimed_until = None
+    let_go(look)
     _write(look, act=act, by=by)
-
-
-def _who_has(look: BlindLook) -> str:
-    who = look.claimed_by.label if look.claimed_by else "Someone"
-    return f"{who} is looking at this trace now."
 
 
 def _check_is_blind(look: BlindLook, user: User) -> None:
@@ -157,11 +145,11 @@ def claim(*, look_id: int, user: User) -> BlindLook:
     with transaction.atomic():
         look = _locked(look_id)
         _check_is_blind(look, user)
-        if look.state == SignalState.CLAIMED and look.claimed_by_id == user.pk:
-            BlindLook.objects.filter(pk=look.pk).update(claimed_until=_claim_until())
+        if is_held_by(look, user):
+            renewed(BlindLook.objects.filter(pk=look_id), user)
             return BlindLook.objects.get(pk=look_id)
-        if _lease_is_live(look):
-            raise Conflict(_who_has(look))
+        if lease_is_live(look):
+            raise Conflict(who_has(look, "trace"))
         if look.state == SignalState.CLAIMED:
             _release(look, act=BlindAct.EXPIRED, by=None)
         _take(look, user)
@@ -190,32 +178,24 @@ def claim_next(*, project: Project, user: User) -> BlindLook | None:
 
 def renew(*, look_id: int, user: User) -> datetime | None:
     """Renew the user's own claim; the new end of the lease, or None without a claim."""
-    held = BlindLook.objects.filter(
-        pk=look_id, state=SignalState.CLAIMED, claimed_by=user
-    )
-    if held.update(claimed_until=_claim_until()) != 1:
-        return None
-    return BlindLook.objects.values_list("claimed_until", flat=True).get(pk=look_id)
+    return renewed(BlindLook.objects.filter(pk=look_id), user)
 
 
 def release(*, look_id: int, user: User) -> None:
     """Give the user's own claim back. Safe to run twice."""
     with transaction.atomic():
         look = _locked(look_id)
-        if look.state == SignalState.CLAIMED and look.claimed_by_id == user.pk:
+        if is_held_by(look, user):
             _release(look, act=BlindAct.RELEASED, by=user)
 
 
 def release_expired_looks() -> int:
     """Open again what was claimed and let go without a word; returns how many."""
     released = 0
-    expired = BlindLook.objects.filter(
-        state=SignalState.CLAIMED, claimed_until__lt=Now()
-    ).values_list("pk", flat=True)[:500]
-    for look_id in list(expired):
+    for look_id in expired(BlindLook.objects.all()):
         with transaction.atomic():
             look = _locked(look_id)
-            if look.state == SignalState.CLAIMED and not _lease_is_live(look):
+            if look.state == SignalState.CLAIMED and not lease_is_live(look):
                 _release(look, act=BlindAct.EXPIRED, by=None)
                 released += 1
     return released
@@ -247,7 +227,7 @@ def decide(
             _release(look, act=BlindAct.EXPIRED, by=None)
         if look.state == SignalState.OPEN:
             _take(look, user)
-        look.claimed_by = look.claimed_until = None
+        let_go(look)
         look.verdict = decision.verdict
         look.decided_by = user
         look.decided_at = Now()
@@ -272,22 +252,16 @@ def _check_may_decide(look: BlindLook, user: User, base_version: int) -> None:
         raise Conflict(
             f"{who} has decided meanwhile. What you typed is kept as your draft."
         )
-    if look.claimed_by_id != user.pk and _lease_is_live(look):
-        raise Conflict(_who_has(look) + " What you typed is kept as your draft.")
-    if _has_moved_on(look, base_version):
+    if look.claimed_by_id != user.pk and lease_is_live(look):
+        raise Conflict(
+            who_has(look, "trace") + " What you typed is kept as your draft."
+        )
+    entries = BlindEntry.objects.filter(look=look)
+    if has_moved_on(look.version, base_version, entries):
         raise Conflict(
             "This look has changed since you opened it. Look at its history, then "
             "decide again; what you typed is kept as your draft."
         )
-
-
-def _has_moved_on(look: BlindLook, base_version: int) -> bool:
-    """Whether more has happened since than claims that came and went."""
-    if look.version == base_version:
-        return False
-    since = BlindEntry.objects.filter(look=look, base_version__gte=base_version)
-    claims = [BlindAct.CLAIMED, BlindAct.EXPIRED, BlindAct.RELEASED]
-    return since.exclude(act__in=[act.value for act in claims]).exists()
 
 
 def undo(*, look_id: int, user: User, base_version: int) -> BlindLook:
@@ -304,8 +278,7 @@ def undo(*, look_id: int, user: User, base_version: int) -> BlindLook:
             )
         look.verdict = ""
         look.decided_by = look.decided_at = None
-        look.claimed_by = user
-        look.claimed_until = _claim_until()
+        hold(look, user)
         _write(look, act=BlindAct.UNDONE, by=user)
     return BlindLook.objects.get(pk=look_id)
 

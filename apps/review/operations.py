@@ -7,16 +7,27 @@ the version that was seen.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import msgspec
-from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 
 from apps.accounts.models import Project, User
+from apps.review.leases import AlreadySubmitted as AlreadySubmitted
+from apps.review.leases import Conflict as Conflict
+from apps.review.leases import (
+    expired,
+    has_moved_on,
+    hold,
+    is_held_by,
+    lease_is_live,
+    let_go,
+    renewed,
+    who_has,
+)
 from apps.review.models import Draft, HistoryEntry, Signal
 from apps.review.queries import QueueFilter, queue_signals
 from apps.review.ranking import first_rank
@@ -29,14 +40,6 @@ from apps.review.transitions import (
     following,
 )
 from apps.screening.operations import StoredScreening
-
-
-class Conflict(Exception):
-    """Someone else acted first; the message says who and what."""
-
-
-class AlreadySubmitted(Exception):
-    """This very form was taken before; nothing is written a second time."""
 
 
 class DecisionInput(msgspec.Struct, frozen=True):
@@ -105,10 +108,6 @@ def write_rescreened(signal: Signal, *, note: str) -> None:
     _write(signal, act=Act.RESCREENED, by=None, decision=note)
 
 
-def _claim_until() -> Any:
-    return Now() + timedelta(seconds=settings.CLAIM_SECONDS)
-
-
 def _locked(signal_id: int) -> Signal:
     return (
         Signal.objects.select_for_update(of=("self",))
@@ -159,21 +158,6 @@ def _decision_columns(decision: DecisionInput | str | None) -> dict[str, Any]:
     }
 
 
-def _lease_is_live(signal: Signal, now: datetime) -> bool:
-    return (
-        signal.state == SignalState.CLAIMED
-        and signal.claimed_until is not None
-        and signal.claimed_until > now
-    )
-
-
-def _database_now() -> datetime:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT statement_timestamp()")
-        moment: datetime = cursor.fetchone()[0]
-    return moment
-
-
 def claim(*, signal_id: int, user: User) -> Signal:
     """Claim one signal for `user`; the user's own claim is renewed.
 
@@ -182,27 +166,24 @@ def claim(*, signal_id: int, user: User) -> Signal:
     """
     with transaction.atomic():
         signal = _locked(signal_id)
+        if is_held_by(signal, user):
+            renewed(Signal.objects.filter(pk=signal_id), user)
+            return Signal.objects.get(pk=signal_id)
+        if lease_is_live(signal):
+            raise Conflict(who_has(signal, "signal"))
         if signal.state == SignalState.CLAIMED:
-            if signal.claimed_by_id == user.pk:
-                Signal.objects.filter(pk=signal.pk).update(claimed_until=_claim_until())
-                return Signal.objects.get(pk=signal_id)
-            if _lease_is_live(signal, _database_now()):
-                raise Conflict(_who_has(signal))
             _release(signal, act=Act.EXPIRED, by=None)
-        signal.claimed_by = user
-        signal.claimed_until = _claim_until()
-        _write(signal, act=Act.CLAIMED, by=user)
+        _take(signal, user)
     return Signal.objects.get(pk=signal_id)
 
 
-def _who_has(signal: Signal) -> str:
-    who = signal.claimed_by.label if signal.claimed_by else "Someone"
-    return f"{who} is looking at this signal now."
+def _take(signal: Signal, user: User) -> None:
+    hold(signal, user)
+    _write(signal, act=Act.CLAIMED, by=user)
 
 
 def _release(signal: Signal, *, act: Act, by: User | None) -> None:
-    signal.claimed_by = None
-    signal.claimed_until = None
+    let_go(signal)
     _write(signal, act=act, by=by)
 
 
@@ -227,42 +208,30 @@ def claim_next(*, project: Project, user: User, where: QueueFilter) -> Signal | 
         )
         if signal is None:
             return None
-        signal.claimed_by = user
-        signal.claimed_until = _claim_until()
-        _write(signal, act=Act.CLAIMED, by=user)
+        _take(signal, user)
     return Signal.objects.get(pk=signal.pk)
 
 
 def renew(*, signal_id: int, user: User) -> datetime | None:
     """Renew the user's own claim; the new end of the lease, or None without a claim."""
-    renewed = Signal.objects.filter(
-        pk=signal_id, state=SignalState.CLAIMED, claimed_by=user
-    ).update(claimed_until=_claim_until())
-    if renewed != 1:
-        return None
-    return Signal.objects.values_list("claimed_until", flat=True).get(pk=signal_id)
+    return renewed(Signal.objects.filter(pk=signal_id), user)
 
 
 def release(*, signal_id: int, user: User) -> None:
     """Give the user's own claim back. Safe to run twice."""
     with transaction.atomic():
         signal = _locked(signal_id)
-        if signal.state == SignalState.CLAIMED and signal.claimed_by_id == user.pk:
+        if is_held_by(signal, user):
             _release(signal, act=Act.RELEASED, by=user)
 
 
 def release_expired_claims() -> int:
     """Open again what was claimed and let go without a word; returns how many."""
     released = 0
-    expired = Signal.objects.filter(
-        state=SignalState.CLAIMED, claimed_until__lt=Now()
-    ).values_list("pk", flat=True)[:500]
-    for signal_id in list(expired):
+    for signal_id in expired(Signal.objects.all()):
         with transaction.atomic():
             signal = _locked(signal_id)
-            if signal.state == SignalState.CLAIMED and not _lease_is_live(
-                signal, _database_now()
-            ):
+            if signal.state == SignalState.CLAIMED and not lease_is_live(signal):
                 _release(signal, act=Act.EXPIRED, by=None)
                 released += 1
     return released
@@ -299,11 +268,8 @@ def decide(
         if signal.state == SignalState.CLAIMED and signal.claimed_by_id != user.pk:
             _release(signal, act=Act.EXPIRED, by=None)
         if signal.state == SignalState.OPEN:
-            signal.claimed_by = user
-            signal.claimed_until = _claim_until()
-            _write(signal, act=Act.CLAIMED, by=user)
-        signal.claimed_by = None
-        signal.claimed_until = None
+            _take(signal, user)
+        let_go(signal)
         signal.verdict = decision.verdict
         signal.reason = decision.reason
         signal.decided_by = user
@@ -330,23 +296,16 @@ def _check_may_decide(signal: Signal, user: User, base_version: int) -> None:
             f"{who} has decided meanwhile: {Verdict(signal.verdict).label.lower()}. "
             "What you typed is kept as your draft."
         )
-    is_others = signal.claimed_by_id != user.pk
-    if is_others and _lease_is_live(signal, _database_now()):
-        raise Conflict(_who_has(signal) + " What you typed is kept as your draft.")
-    if _has_moved_on(signal, base_version):
+    if signal.claimed_by_id != user.pk and lease_is_live(signal):
+        raise Conflict(
+            who_has(signal, "signal") + " What you typed is kept as your draft."
+        )
+    entries = HistoryEntry.objects.filter(signal=signal)
+    if has_moved_on(signal.version, base_version, entries):
         raise Conflict(
             "This signal has changed since you opened it. Look at its history, then "
             "decide again; what you typed is kept as your draft."
         )
-
-
-def _has_moved_on(signal: Signal, base_version: int) -> bool:
-    """Whether more has happened since than claims that came and went."""
-    if signal.version == base_version:
-        return False
-    since = HistoryEntry.objects.filter(signal=signal, base_version__gte=base_version)
-    claims = [Act.CLAIMED.value, Act.EXPIRED.value, Act.RELEASED.value]
-    return since.exclude(act__in=claims).exists()
 
 
 def undo(*, signal_id: int, user: User, base_version: int) -> Signal:
@@ -366,8 +325,7 @@ def undo(*, signal_id: int, user: User, base_version: int) -> Signal:
         signal.reason = ""
         signal.decided_by = None
         signal.decided_at = None
-        signal.claimed_by = user
-        signal.claimed_until = _claim_until()
+        hold(signal, user)
         _write(signal, act=Act.UNDONE, by=user)
     return Signal.objects.get(pk=signal_id)
 

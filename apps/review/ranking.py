@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
+from apps.review.models import Signal
+from apps.review.transitions import SignalState
 from apps.screening.lineup import LineUp, lineup_of
 from apps.screening.operations import StoredScreening
 
@@ -79,6 +81,22 @@ def rank_signals(project_id: int, lineup: LineUp) -> int:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_RANK, values)
         return int(cursor.rowcount)
+
+
+def is_unranked(project_id: int, lineup: LineUp) -> bool:
+    """Whether a signal that waits has no q yet, though its check has a null model.
+
+    So it is when whoever stored it was killed before the ranking.
+    """
+    waiting = Signal.objects.filter(
+        lineup.current("screening__"),
+        project_id=project_id,
+        state__in=[SignalState.OPEN, SignalState.CLAIMED],
+        q=None,
+        chance__lt=1,
+        screening__chance_of_signal__isnull=False,
+    )
+    return waiting.exists()
 
 
 def rank_all(project_id: int) -> int:

@@ -18,6 +18,7 @@ from apps.review.models import Draft, HistoryEntry, Signal
 from apps.review.operations import open_signals, write_rescreened
 from apps.review.ranking import first_rank
 from apps.review.transitions import Act, SignalState
+from apps.screening.answering import answers_of, scope_of
 from apps.screening.lineup import LineUp, pin_new_checks
 from apps.screening.models import Screening
 from apps.screening.operations import (
@@ -35,6 +36,7 @@ from apps.traces.operations import allow_erasing_history
 
 Key = tuple[str, int, str, str]
 Part = tuple[str, str]
+"""What one signal of a check is about, slug and scope; the keys of a check share it."""
 Steps = Mapping[int, int]
 
 LATE_SPANS = "Late spans changed this trace."
@@ -87,9 +89,9 @@ class _Renewal:
         self._lineup = lineup
         self._moved = moved
         self._answers: dict[Part, Answered] = {
-            _part(check.slug, answer.evidence.scope): (stored, check, answer)
+            (check.slug, scope_of(answer)): (stored, check, answer)
             for check in lineup.checks
-            for answer in check.run(stored.trace)
+            for answer in answers_of(check, stored.trace)
         }
         self.gone: list[int] = []
         self.kept: list[int] = []
@@ -114,7 +116,7 @@ class _Renewal:
             return signal.pk not in decided, signal.state == SignalState.SUPERSEDED
 
         for signal in sorted(signals, key=place):
-            part = _part(signal.check_slug, signal.screening.scope)
+            part = signal.check_slug, signal.screening.scope
             found = self._answers.get(part)
             stands = found is not None and is_queued(found, self._lineup)
             if found and stands and self._is_same(signal.screening, found):
@@ -154,7 +156,7 @@ class _Renewal:
         self._kept_keys.add(_key(screening))
         entry = self._lineup.by_slug.get(screening.check_slug)
         if entry is not None and entry.key == _key(screening)[:3]:
-            self._taken.add(_part(screening.check_slug, screening.scope))
+            self._taken.add((screening.check_slug, screening.scope))
         evidence = _readdressed(screening.evidence, self._moved)
         if evidence != screening.evidence:
             Screening.objects.filter(pk=screening.pk).update(evidence=evidence)
@@ -171,7 +173,7 @@ class _Renewal:
         """Give the changed signals their new answers; returns those that are new."""
         new = []
         for item in queued:
-            part = _part(item.check.slug, item.screening.evidence.scope)
+            part = item.check.slug, scope_of(item.screening)
             signal = self._changed.get(part)
             if signal is None:
                 if part not in self._taken:
@@ -193,11 +195,6 @@ def _after_a_decision(found: Answered | None) -> str:
     if found is None:
         return kept + "no longer has an answer about this part of the trace."
     return kept + f"now says: {found[2].headline}"
-
-
-def _part(slug: str, scope: str) -> Part:
-    """What one signal of a check is about; the keys of a check share it."""
-    return slug, scope[:80]
 
 
 def _key(screening: Screening) -> Key:
@@ -238,7 +235,7 @@ def _point_at(signal: Signal, item: StoredScreening) -> None:
     signal.check_version = item.check.version
     signal.agent = evidence.agent or ""
     signal.chance = evidence.chance.value if evidence.chance else 1.0
-    signal.rank = first_rank(item)
+    signal.q, signal.rank = None, first_rank(item)
     signal.effect = evidence.effect or 0.0
     signal.length = evidence.length or 0
     signal.usage_missing = bool(evidence.usage_missing)

@@ -7,6 +7,7 @@ unanswered: it is written down as an answer that says so.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from apps.engine.check import (
     Answer,
@@ -22,18 +23,55 @@ from apps.engine.trace import Trace
 logger = logging.getLogger(__name__)
 
 BROKE = "check_broke"
+LONGEST_SCOPE = 80
+LONGEST_REASON_CODE = 40
+
+
+class CannotBeStored(ValueError):
+    """The answers of a check are not what a check may answer."""
+
+
+def scope_of(answer: Screening) -> str:
+    """The scope of an answer as it is stored."""
+    return answer.evidence.scope[:LONGEST_SCOPE]
 
 
 def answers_of(check: Check, trace: Trace) -> list[Screening]:
-    """Every answer of `check` about `trace`; one not applicable if the check breaks."""
+    """Every answer of `check` about `trace`; one not applicable if the check breaks.
+
+    It has broken too where its answers could not be stored: none at all, two about one
+    scope, or a probability that is none.
+    """
     try:
-        return list(check.run(trace))
+        answers = list(check.run(trace))
+        _check_storable(answers)
     except Exception as error:
         logger.exception("The check %s broke on the trace %s", check.slug, trace.name)
-        return [_broke(check, error)]
+        return [broken_answer(check, error)]
+    return answers
 
 
-def _broke(check: Check, error: Exception) -> Screening:
+def _check_storable(answers: Sequence[Screening]) -> None:
+    if not answers:
+        raise CannotBeStored("There is no answer.")
+    if len({scope_of(answer) for answer in answers}) != len(answers):
+        raise CannotBeStored("There are two answers about one scope.")
+    for answer in answers:
+        if not _has_probabilities(answer.evidence):
+            raise CannotBeStored("A probability is not between 0 and 1.")
+        if len(answer.reason_code) > LONGEST_REASON_CODE:
+            raise CannotBeStored(f"A reason code is too long: {answer.reason_code}")
+
+
+def _has_probabilities(evidence: Evidence) -> bool:
+    chance = evidence.chance.value if evidence.chance else 0.0
+    # A sum of floats of a null model may end a rounding beyond 1.
+    of_signal = evidence.chance_of_signal or 0.0
+    return 0 <= chance <= 1 and 0 <= of_signal <= 1 + 1e-9
+
+
+def broken_answer(check: Check, error: Exception) -> Screening:
+    """What is stored where `check` could not answer about a trace, and why."""
     said = Judgement(
         answer=Answer.NOT_APPLICABLE,
         reason_code=BROKE,

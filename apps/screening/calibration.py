@@ -17,9 +17,10 @@ from django.db.models import Count, Q
 
 from apps.accounts.models import Project
 from apps.engine.check import Answer, Level
-from apps.engine.nulls import Association, association
+from apps.engine.nulls import Association
 from apps.screening.lineup import CheckKey
 from apps.screening.models import Screening
+from apps.screening.queries import association_of
 
 LARGEST: Final = 20
 LATEST: Final = 60
@@ -244,7 +245,7 @@ WITH key AS ({KEYS}
 SELECT g.kind, g.name, COUNT(*) AS traces,
     COUNT(*) FILTER (WHERE t.outcome = 'pass') AS passed,
     COUNT(*) FILTER (WHERE answered.fired) AS fired,
-    COUNT(*) FILTER (WHERE answered.fired AND t.outcome = 'pass') AS both,
+    COUNT(*) FILTER (WHERE answered.fired AND t.outcome = 'pass') AS fired_passed,
     COUNT(DISTINCT t.task_id) AS tasks,
     COUNT(*) FILTER (WHERE t.task_id IS NULL) AS without_task
 FROM answered
@@ -265,17 +266,6 @@ def outcomes_of(
     the key could answer about and that passed or failed.
     """
     return [
-        (GroupKind(row["kind"]), row["name"], _association(row))
+        (GroupKind(row["kind"]), row["name"], association_of(row))
         for row in rows_of(_OUTCOMES, values_of(project, [key]))
     ]
-
-
-def _association(row: Mapping[str, int]) -> Association:
-    fired, passed, both = row["fired"], row["passed"], row["both"]
-    neither = row["traces"] - fired - passed + both
-    return association(
-        fired=(both, fired - both),
-        not_fired=(passed - both, neither),
-        tasks=row["tasks"],
-        without_task=row["without_task"],
-    )

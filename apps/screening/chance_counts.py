@@ -32,16 +32,6 @@ class ChanceCount(msgspec.Struct, frozen=True):
     p: float
     method: str
 
-    @property
-    def is_above(self) -> bool:
-        """Whether there are more signals than chance usually gives."""
-        return self.signals > self.high
-
-    @property
-    def is_below(self) -> bool:
-        """Whether there are fewer signals than chance usually gives."""
-        return self.signals < self.low
-
 
 def chance_count(counts: CheckCounts) -> ChanceCount | None:
     """The signals beside chance; None where no answer has a null probability."""

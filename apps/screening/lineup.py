@@ -10,12 +10,13 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import msgspec
 from django.db import IntegrityError, transaction
 from django.db.models import Q
+from django.db.models.fields.json import KeyTextTransform
 
 from apps.engine.check import Check, configured
 from apps.engine.checks import CHECKS, versions_of
@@ -131,7 +132,7 @@ def lineup_of(project_id: int) -> LineUp:
     longer registered gives way to the newest one.
     """
     adopted = current_adoptions(project_id)
-    baseline = TraceSet.objects.filter(project_id=project_id, is_baseline=True).first()
+    baseline = _baseline_of(project_id)
     entries = [
         _entry(compared_with(check, baseline), adopted.get(check.slug))
         for check in CHECKS
@@ -156,18 +157,61 @@ def _adopted_check(newest: Check, adopted: Adoption) -> Check:
     return newest
 
 
-def compared_with(check: Check, baseline: TraceSet | None) -> Check:
+class Baseline(msgspec.Struct, frozen=True):
+    """What the checks that compare with a baseline set read of it."""
+
+    name: str
+    key: str
+    latencies: LatencyBaseline
+    failures: ErrorBaseline
+
+
+def _baseline_of(project_id: int) -> Baseline | None:
+    found = (
+        TraceSet.objects.filter(
+            project_id=project_id, is_baseline=True, baseline__has_key="key"
+        )
+        .values_list("pk", "name", KeyTextTransform("key", "baseline"))
+        .first()
+    )
+    if found is None:
+        return None
+    set_id, name, key = found
+    try:
+        return msgspec.structs.replace(_figures_of(set_id, key), name=name)
+    except TraceSet.DoesNotExist:
+        # It was computed again or removed since the line before.
+        return None
+
+
+@lru_cache(maxsize=8)
+def _figures_of(set_id: int, key: str) -> Baseline:
+    """The figures of a baseline, which may be long: read once per process and key.
+
+    Raises `TraceSet.DoesNotExist`, which is not kept.
+    """
+    row = TraceSet.objects.get(pk=set_id, baseline__key=key)
+    kept: dict[str, Any] = row.baseline or {}
+    return Baseline(
+        name=row.name,
+        key=key,
+        latencies=msgspec.convert(kept["latencies"], LatencyBaseline),
+        failures=msgspec.convert(kept["failures"], ErrorBaseline),
+    )
+
+
+def compared_with(check: Check, baseline: Baseline | None) -> Check:
     """`check` with the baseline set that it compares with; others as they are."""
-    kept: dict[str, Any] | None = baseline.baseline if baseline else None
-    if baseline is None or not kept or "key" not in kept:
+    if baseline is None:
         return check
-    given = {"baseline_name": baseline.name, "baseline_key": kept["key"]}
+    given: dict[str, Any] = {
+        "baseline_name": baseline.name,
+        "baseline_key": baseline.key,
+    }
     if isinstance(check, LatencyShift):
-        latencies = msgspec.convert(kept["latencies"], LatencyBaseline)
-        return replace(check, baseline=latencies, **given)
+        return replace(check, baseline=baseline.latencies, **given)
     if isinstance(check, ErrorRateShift):
-        failures = msgspec.convert(kept["failures"], ErrorBaseline)
-        return replace(check, baseline=failures, **given)
+        return replace(check, baseline=baseline.failures, **given)
     return check
 
 

@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 
 from apps.engine.check import Answer, Check, Level, Screening
 from apps.screening import models
+from apps.screening.answering import answers_of, scope_of
 from apps.screening.lineup import LineUp, key_of, parameters_hash
 from apps.traces.copying import StoredTrace, copy_rows
 from apps.traces.models import Trace
@@ -75,7 +76,7 @@ def _row(
         check.slug,
         check.version,
         parameters,
-        evidence.scope[:80],
+        scope_of(screening),
         screening.answer.value,
         screening.level.value,
         screening.reason_code,
@@ -95,7 +96,7 @@ def screen_traces(
 
     Runs inside the caller's transaction. Only review signals of checks that are not
     paused are returned, with the ids of their rows. The traces are marked as answered
-    by this line-up.
+    by this line-up. A check that breaks answers just that, and stops no other one.
     """
     queued = store_answers(
         project_id=project_id,
@@ -103,7 +104,7 @@ def screen_traces(
             (stored, check, screening)
             for stored in traces
             for check in lineup.checks
-            for screening in check.run(stored.trace)
+            for screening in answers_of(check, stored.trace)
         ],
         lineup=lineup,
     )
@@ -163,7 +164,7 @@ def drop_answers(*, trace_id: int, kept_ids: Collection[int]) -> None:
 
 def answer_key(check: Check, screening: Screening) -> tuple[str, int, str, str]:
     """What names an answer within its trace: check, version, parameters, scope."""
-    return *key_of(check), screening.evidence.scope[:80]
+    return *key_of(check), scope_of(screening)
 
 
 def is_review_signal(screening: Screening) -> bool:

@@ -133,7 +133,8 @@ def _with_outcome(rows: QuerySet[Screening]) -> QuerySet[Screening]:
     )
 
 
-def _association(row: Mapping[str, int]) -> Association:
+def association_of(row: Mapping[str, int]) -> Association:
+    """How firing goes with passing, of a row with the counts of both and of tasks."""
     fired, passed, both = row["fired"], row["passed"], row["fired_passed"]
     neither = row["traces"] - fired - passed + both
     return association(
@@ -160,7 +161,7 @@ def outcome_association(
     if upload_id is not None:
         rows = rows.filter(trace__upload_id=upload_id)
     found = _with_outcome(rows).aggregate(**_TABLE)
-    return _association(found) if found["traces"] else None
+    return association_of(found) if found["traces"] else None
 
 
 def outcome_associations(rows: QuerySet[Screening]) -> dict[CheckKey, Association]:
@@ -168,7 +169,7 @@ def outcome_associations(rows: QuerySet[Screening]) -> dict[CheckKey, Associatio
     groups = _with_outcome(rows).order_by().values(*_KEY).annotate(**_TABLE)
     return {
         (row["check_slug"], row["check_version"], row["parameters_hash"]): (
-            _association(row)
+            association_of(row)
         )
         for row in groups
     }
@@ -184,6 +185,6 @@ def associations_per_upload(
         (
             row[upload],
             (row["check_slug"], row["check_version"], row["parameters_hash"]),
-        ): _association(row)
+        ): association_of(row)
         for row in groups
     }

@@ -7,6 +7,7 @@ compressed, as it was stored: without bodies where the project keeps none.
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime
 from typing import Any
 
@@ -20,13 +21,20 @@ from apps.engine.check import Check
 from apps.engine.formats.evalsite_jsonl import trace_of
 from apps.engine.formats.evalsite_writer import dump
 from apps.engine.trace import Trace as EngineTrace
-from apps.screening.answering import answers_of
+from apps.screening.answering import answers_of, scope_of
 from apps.screening.lineup import key_of
 from apps.screening.models import RegressionCase
 from apps.screening.operations import is_review_signal
 
+logger = logging.getLogger(__name__)
+
 _MAX_CONTENT = 1024**3
 _KEPT_SECONDS = 24 * 3600
+
+UNREADABLE = (
+    "The kept trace of this case is damaged and cannot be read. Retire the case; it can "
+    "be made again from its signal."
+)
 
 
 class NewCase(msgspec.Struct, frozen=True):
@@ -146,13 +154,22 @@ def run_cases(*, project_id: int, check: Check) -> list[Failure]:
 
 
 def said_of(case: RegressionCase, check: Check) -> str:
-    """The headline of the review signal that a key gives on a case; empty if quiet."""
+    """The headline of the review signal that a key gives on a case; empty if quiet.
+
+    `UNREADABLE` where the kept trace is damaged.
+    """
     key = _cache_key(case, check)
     known: Any = cache.get(key)
     if isinstance(known, str):
         return known
-    content = RegressionCase.objects.values_list("content", flat=True)
-    said = _headline(case.scope, check, thawed(bytes(content.get(pk=case.pk))))
+    content = RegressionCase.objects.values_list("content", flat=True).get(pk=case.pk)
+    try:
+        trace = thawed(bytes(content))
+    except Exception:
+        # Nobody can say that the check keeps quiet here, so it stands in the way.
+        logger.exception("The regression case %s cannot be read", case.pk)
+        return UNREADABLE
+    said = _headline(case.scope, check, trace)
     cache.set(key, said, _KEPT_SECONDS)
     return said
 
@@ -166,6 +183,6 @@ def _cache_key(case: RegressionCase, check: Check) -> str:
 
 def _headline(scope: str, check: Check, trace: EngineTrace) -> str:
     for answer in answers_of(check, trace):
-        if is_review_signal(answer) and answer.evidence.scope[:80] == scope:
+        if is_review_signal(answer) and scope_of(answer) == scope:
             return answer.headline
     return ""

@@ -100,9 +100,14 @@ def _result(first: FiguresOfTraces, second: FiguresOfTraces) -> Comparison:
 
 def _notes(first: SideFigures, second: SideFigures, shared: int) -> Iterator[str]:
     if shared:
+        which = (
+            "1 trace is in both sets and counts"
+            if shared == 1
+            else f"{shared:,} traces are in both sets and count"
+        )
         yield (
-            f"{shared:,} traces are in both sets and count on both sides: the sets are "
-            "not independent, and differences come out smaller than between the rest."
+            f"{which} on both sides: the sets are not independent, and differences "
+            "come out smaller than between the rest."
         )
     for place, one in (("first", first), ("second", second)):
         if one.found.is_sampled:

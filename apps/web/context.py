@@ -9,7 +9,6 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from apps.accounts.models import Project, User
-from apps.accounts.permissions import Permission
 from apps.accounts.queries import membership, projects_of
 from apps.review.queries import open_count
 from apps.web.access import Place
@@ -33,7 +32,6 @@ class Navigation(msgspec.Struct, frozen=True):
     role: str
     items: list[NavItem]
     others: list[Project]
-    may_upload: bool
 
 
 _ITEMS = (
@@ -114,6 +112,5 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
                 for m in projects_of(place.user)
                 if m.project_id != place.project.pk
             ],
-            may_upload=place.can(Permission.UPLOAD),
         )
     }

@@ -114,37 +114,6 @@ class BlindPercentForm(forms.Form):
     percent = forms.IntegerField(min_value=0, max_value=100, label="Share")
 
 
-class BlindForm(forms.Form):
-    """What a reviewer says of a trace without knowing what the checks said."""
-
-    verdict = forms.ChoiceField(
-        choices=BlindVerdict.choices,
-        error_messages={"required": "Choose an answer first."},
-    )
-    note = forms.CharField(max_length=10_000, required=False)
-    failure_kind = forms.ChoiceField(
-        choices=[("", "Not said"), *FailureKind.choices], required=False
-    )
-    where_agent = forms.CharField(max_length=300, required=False)
-    where_step = forms.IntegerField(
-        min_value=1, max_value=2**31 - 1, required=False, label="Step"
-    )
-    version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
-    submission = forms.UUIDField(required=False)
-
-    def decision(self) -> BlindInput:
-        """The answer as the review app takes it; steps count from 1 for people."""
-        data: dict[str, Any] = self.cleaned_data
-        step = data["where_step"]
-        return BlindInput(
-            verdict=BlindVerdict(data["verdict"]),
-            note=data["note"].strip(),
-            failure_kind=data["failure_kind"],
-            where_agent=data["where_agent"],
-            where_step=None if step is None else step - 1,
-        )
-
-
 class TokenForm(forms.Form):
     """A new API token."""
 
@@ -160,15 +129,11 @@ class ReportForm(forms.Form):
     title = forms.CharField(max_length=200)
 
 
-class DecisionForm(forms.Form):
-    """A decision on a signal, based on the version of the page it was made on."""
+class ReviewerForm(forms.Form):
+    """What any decision says beside its verdict, based on the version of its page."""
 
-    verdict = forms.ChoiceField(
-        choices=Verdict.choices, error_messages={"required": "Choose a decision first."}
-    )
-    reason = forms.ChoiceField(
-        choices=[("", ""), *DismissalReason.choices], required=False
-    )
+    field_order = ("verdict", "reason")
+
     note = forms.CharField(max_length=10_000, required=False)
     failure_kind = forms.ChoiceField(
         choices=[("", "Not said"), *FailureKind.choices], required=False
@@ -180,23 +145,55 @@ class DecisionForm(forms.Form):
     version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
     submission = forms.UUIDField(required=False)
 
-    def decision(self) -> DecisionInput:
-        """The decision as the review app takes it; steps count from 1 for people."""
+    def said(self) -> dict[str, Any]:
+        """The fields as the review app takes them; steps count from 1 for people."""
         data: dict[str, Any] = self.cleaned_data
         step = data["where_step"]
-        return DecisionInput(
-            verdict=Verdict(data["verdict"]),
-            reason=data["reason"],
-            note=data["note"].strip(),
-            failure_kind=data["failure_kind"],
-            where_agent=data["where_agent"],
-            where_step=None if step is None else step - 1,
-        )
+        return {
+            "note": data["note"].strip(),
+            "failure_kind": data["failure_kind"],
+            "where_agent": data["where_agent"],
+            "where_step": None if step is None else step - 1,
+        }
 
     @staticmethod
     def new_submission() -> str:
         """A key that makes the same form sent twice one decision."""
         return str(uuid4())
+
+
+class DecisionForm(ReviewerForm):
+    """A decision on a signal."""
+
+    verdict = forms.ChoiceField(
+        choices=Verdict.choices, error_messages={"required": "Choose a decision first."}
+    )
+    reason = forms.ChoiceField(
+        choices=[("", ""), *DismissalReason.choices], required=False
+    )
+
+    def decision(self) -> DecisionInput:
+        """The decision as the review app takes it."""
+        return DecisionInput(
+            verdict=Verdict(self.cleaned_data["verdict"]),
+            reason=self.cleaned_data["reason"],
+            **self.said(),
+        )
+
+
+class BlindForm(ReviewerForm):
+    """What a reviewer says of a trace without knowing what the checks said."""
+
+    verdict = forms.ChoiceField(
+        choices=BlindVerdict.choices,
+        error_messages={"required": "Choose an answer first."},
+    )
+
+    def decision(self) -> BlindInput:
+        """The answer as the review app takes it."""
+        return BlindInput(
+            verdict=BlindVerdict(self.cleaned_data["verdict"]), **self.said()
+        )
 
 
 class AdoptForm(forms.Form):

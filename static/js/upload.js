@@ -55,6 +55,7 @@ function newRow(name, size) {
   row.querySelector(".name").textContent = name;
   row.querySelector(".size").textContent = size;
   list.prepend(row);
+  document.querySelector("[data-nothing-yet]")?.remove();
   return row;
 }
 
@@ -67,6 +68,17 @@ function refusalOf({ size }, what) {
   return "";
 }
 
+// The number beside the queue is that of when the page was opened; files add to it.
+async function renewNumbers() {
+  const answer = await fetch(location.pathname, { cache: "no-store" });
+  if (!answer.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const link of document.querySelectorAll(".side-nav a:has(.n)")) {
+    const now = page.querySelector(`.side-nav a[href="${link.getAttribute("href")}"] .n`);
+    if (now) link.querySelector(".n").replaceWith(document.adoptNode(now));
+  }
+}
+
 async function follow(row, url, { pause = FIRST_PAUSE, isKnown = false } = {}) {
   await new Promise((resolve) => setTimeout(resolve, pause));
   let next = Math.min(pause * 1.25, LONGEST_PAUSE);
@@ -77,7 +89,10 @@ async function follow(row, url, { pause = FIRST_PAUSE, isKnown = false } = {}) {
     const share = now.bytes_total ? Math.min(1, now.bytes_read / now.bytes_total) : null;
     const known = isKnown ? `Already here, as ${now.name}. ` : "";
     show(row, now.state, known + now.sentence, share);
-    if (now.state === "done" || now.state === "failed") return;
+    if (now.state === "done" || now.state === "failed") {
+      if (now.state === "done") renewNumbers();
+      return;
+    }
   } catch {
     show(row, row.dataset.state, "The server does not answer just now; the file is safe. Asking again.", null);
     next = LONGEST_PAUSE;

@@ -54,6 +54,21 @@ def call(*words: object, **options):
     )
 
 
+def stop_listening(*words: object) -> int:
+    """The exit code of a command of whose output only ten bytes are read."""
+    with subprocess.Popen(
+        [sys.executable, "manage.py", *map(str, words)],
+        cwd=ROOT,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        return process.wait(timeout=60)
+
+
 def described(*words: object) -> tuple[list[dict], int]:
     done = call("describe", "--json", *words)
     assert done.stderr == ""
@@ -264,17 +279,7 @@ def test_without_json_it_prints_a_table_that_steers_no_terminal(tmp_path):
 def test_a_reader_that_stops_listening_ends_it_quietly(tmp_path):
     path = tmp_path / "many.jsonl"
     path.write_bytes(chat_bytes(*[CHAT] * 20_000))
-    with subprocess.Popen(
-        [sys.executable, "manage.py", "describe", "--json", path, path],
-        cwd=ROOT,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        process.stdout.read(10)
-        process.stdout.close()
-        assert process.stderr.read() == b""
-        assert process.wait(timeout=60) == 0
+    assert stop_listening("describe", "--json", path, path) == 0
 
 
 def test_a_small_file_is_described_in_under_a_second(rich):

@@ -13,7 +13,7 @@ from apps.engine.checks import CHECKS
 from apps.engine.formats.evalsite_writer import dump
 from tests.conftest import ROOT
 from tests.evalsite.screening import file_of, screened
-from tests.evalsite.test_describe import call, environment
+from tests.evalsite.test_describe import call, environment, stop_listening
 from tests.factories import CHAT, chat_bytes, decay_trace, tools_trace
 from tests.formats.benchmark_files import harbor_job
 
@@ -243,17 +243,7 @@ def test_the_table_shows_what_is_for_review_and_counts_the_rest(tmp_path, fallin
 def test_a_reader_that_stops_listening_ends_it_quietly(tmp_path):
     path = tmp_path / "many.jsonl"
     path.write_bytes(chat_bytes(*[CHAT] * 5_000))
-    with subprocess.Popen(
-        [sys.executable, "manage.py", "screen", "--json", path, path],
-        cwd=ROOT,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        process.stdout.read(10)
-        process.stdout.close()
-        assert process.stderr.read() == b""
-        assert process.wait(timeout=60) in {0, 1}
+    assert stop_listening("screen", "--json", path, path) in {0, 1}
 
 
 def processor_seconds() -> float:

@@ -11,6 +11,9 @@ from django.utils import timezone
 
 from apps.accounts.operations import create_token
 from apps.accounts.permissions import Scope
+from apps.pipeline.live import assemble_due
+from apps.traces.models import Trace
+from tests.factories import NOW
 from tests.formats.otlp_files import agent, as_protobuf, call, span
 
 PROTOBUF = "application/x-protobuf"
@@ -58,6 +61,18 @@ def send(token) -> Send:
         )
 
     return sent
+
+
+@pytest.fixture
+def come(send) -> Callable[..., Trace]:
+    """Spans come and become a trace."""
+
+    def came(*spans: dict) -> Trace:
+        assert send(*spans).status_code == 200
+        assert assemble_due(clock=lambda: NOW) == 1
+        return Trace.objects.get()
+
+    return came
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import pytest
 from django.urls import reverse
 
 from apps.live.models import LiveTrace
-from apps.pipeline.live import assemble_due
 from apps.review.models import Draft, HistoryEntry, Signal
 from apps.review.operations import (
     Conflict,
@@ -26,18 +25,6 @@ from tests.live.conftest import billing_run
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_once")]
 
 CONFIRM = DecisionInput(verdict=Verdict.CONFIRM)
-
-
-@pytest.fixture
-def come(send):
-    """Spans come and become a trace."""
-
-    def came(*spans: dict) -> Trace:
-        assert send(*spans).status_code == 200
-        assert assemble_due(clock=lambda: NOW) == 1
-        return Trace.objects.get()
-
-    return came
 
 
 @pytest.fixture

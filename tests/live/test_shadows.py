@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from apps.pipeline.live import assemble_due
 from apps.pipeline.shadows import Wish, adopt_key
 from apps.review.models import HistoryEntry, Signal
 from apps.review.operations import DecisionInput, decide
@@ -16,25 +15,13 @@ from apps.screening.shadows import check_of
 from apps.traces.models import Trace
 from tests.adopting import adopt, caught_up, key, pause, shadowed
 from tests.factories import NOW
-from tests.formats.otlp_files import call
+from tests.formats.otlp_files import agent, call
 from tests.live.conftest import billing_run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_once")]
 LATE = call(9, 2, 30)
 RISING = call(9, 2, 900)
 CONFIRM = DecisionInput(verdict=Verdict.CONFIRM)
-
-
-@pytest.fixture
-def come(send):
-    """Spans come and become a trace."""
-
-    def came(*spans: dict) -> Trace:
-        assert send(*spans).status_code == 200
-        assert assemble_due(clock=lambda: NOW) == 1
-        return Trace.objects.get()
-
-    return came
 
 
 @pytest.fixture
@@ -129,3 +116,32 @@ def test_a_paused_check_queues_nothing_of_the_new_content(project, come, signal)
     pause(project, is_paused=False)
     [after] = [one for one in of_decay() if one.state == "open"]
     assert after.length == 7
+
+
+def test_a_kept_decision_does_not_stand_for_the_other_answers_of_its_key(
+    project, come, signal, reviewer
+):
+    outputs = (112, 100, 86, 78, 70, 43)
+    other = [call(21 + n, 20, output) for n, output in enumerate(outputs)]
+    come(agent(20, 1, "refunds", lasts=50), *other)
+    first, second = of_decay()
+    scopes = [one.screening.scope for one in (first, second)]
+    decide(
+        signal_id=first.pk,
+        user=reviewer,
+        decision=CONFIRM,
+        base_version=first.version,
+    )
+    adopt(project, last_percent=30)
+    assert [one.state for one in of_decay()] == ["decided", "superseded"]
+    come(LATE)
+    shadow = shadowed(project, last_percent=60)
+    own = Screening.objects.filter(
+        check_slug="output-decay", parameters_hash=shadow.parameters_hash
+    )
+    assert sorted(own.values_list("scope", flat=True)) == sorted(scopes)
+    adopt(project, last_percent=60)
+    waits = [one for one in of_decay() if one.state == "open"]
+    assert [one.screening.scope for one in waits] == scopes[1:]
+    assert [one.verdict for one in of_decay() if one.pk == first.pk] == ["confirm"]
+    assert Trace.objects.get().signal_count == 2

@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection
 from django.db.models.functions import Now
+from kombu.exceptions import OperationalError
 
-from apps.pipeline import flow, reading, tasks
+from apps.pipeline import reading, tasks
 from apps.pipeline.flow import EmptyUpload, read_again, submit_upload
 from apps.pipeline.stuck import free_upload_ids
 from apps.screening.models import Screening
@@ -72,10 +73,10 @@ class TestResumeStuck:
     def test_a_broker_that_is_away_costs_nothing(
         self, project, monkeypatch, django_capture_on_commit_callbacks
     ):
-        def away(*, upload_id):
-            raise flow.OperationalError("connection refused")
+        def away(*_, **__):
+            raise OperationalError("connection refused")
 
-        monkeypatch.setattr(tasks.parse_upload, "delay", away)
+        monkeypatch.setattr("celery.current_app.send_task", away)
         with django_capture_on_commit_callbacks(execute=True) as callbacks:
             upload = waiting(project)
         assert len(callbacks) == 1
@@ -149,9 +150,10 @@ def test_an_empty_file_is_refused_and_leaves_nothing(project, uploads_dir):
 def test_the_same_bytes_sent_by_twelve_at_once_are_one_upload(
     project, monkeypatch, uploads_dir
 ):
-    sent: list[int] = []
+    sent: list[tuple[str, dict[str, int]]] = []
     monkeypatch.setattr(
-        tasks.parse_upload, "delay", lambda *, upload_id: sent.append(upload_id)
+        "celery.current_app.send_task",
+        lambda name, *, kwargs: sent.append((name, kwargs)),
     )
     start = threading.Barrier(12)
 
@@ -171,6 +173,6 @@ def test_the_same_bytes_sent_by_twelve_at_once_are_one_upload(
     [upload] = Upload.objects.all()
     assert {pk for pk, _ in answers} == {upload.pk}
     assert [is_new for _, is_new in answers].count(True) == 1
-    assert sent == [upload.pk]
+    assert sent == [("pipeline.parse_upload", {"upload_id": upload.pk})]
     assert path_of(upload.sha256).read_bytes() == chat_bytes(CHAT)
     assert not list((uploads_dir / "incoming").glob("*"))

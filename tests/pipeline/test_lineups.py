@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
-from django.db import close_old_connections, connection, transaction
+from django.db import transaction
+from kombu.exceptions import OperationalError
 
 from apps.accounts.models import Project
 from apps.engine.check import Answer
 from apps.engine.checks import CHECKS
 from apps.engine.checks.output_decay import OutputDecay
 from apps.pipeline import lineups, tasks
+from apps.pipeline.alone import alone
 from apps.pipeline.lineups import (
     answer_batch,
     catch_up,
     wake_catch_up,
     wake_projects_behind,
 )
-from apps.pipeline.shadows import Wish, adopt_key
+from apps.pipeline.shadows import Wish, adopt_key, set_paused
 from apps.review.models import HistoryEntry, Signal
+from apps.review.ranking import is_unranked
 from apps.screening import lineup as lineup_module
 from apps.screening.answering import BROKE
 from apps.screening.lineup import lineup_of, parameters_hash
@@ -29,6 +28,7 @@ from apps.screening.models import Adoption, Screening
 from apps.traces.behind import behind, behind_count
 from apps.traces.models import Trace, Upload
 from tests.adopting import FALLING, STEEP, adopt, caught_up, key
+from tests.at_once import at_once
 from tests.factories import (
     NOW,
     decay_trace,
@@ -198,15 +198,64 @@ class TestCatchingUp:
             True
         }
 
+    def test_a_run_whose_time_is_over_leaves_the_ranking_to_the_next(
+        self, project, monkeypatch
+    ):
+        upload_some(project)
+        adopt_key(
+            project_id=project.pk,
+            wish=Wish(key(project, last_percent=30)),
+            user_id=None,
+            now=NOW,
+        )
+        waiting = behind(project.pk, lineup_of(project.pk).name, most=200)
+        answer_batch(waiting, project_id=project.pk, now=NOW)
+        assert is_caught_up(project)
+        assert is_unranked(project.pk, lineup_of(project.pk))
+        assert catch_up(project_id=project.pk, clock=lambda: NOW) is False
+        waits = Signal.objects.filter(check_slug="output-decay", state="open")
+        assert waits.exists()
+        assert not waits.filter(q=None).exists()
+
+    def test_a_worker_killed_before_the_ranking_is_noticed(self, project, monkeypatch):
+        upload_some(project)
+        woken: list[int] = []
+        monkeypatch.setattr(
+            lineups, "wake", lambda name, *, project_id: woken.append(project_id)
+        )
+
+        def killed(*_):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(lineups, "rank_signals", killed)
+            with pytest.raises(KeyboardInterrupt):
+                adopt(project, last_percent=30)
+        assert is_caught_up(project)
+        assert wake_projects_behind() == 1
+        assert woken == [project.pk]
+        caught_up(project)
+        assert wake_projects_behind() == 0
+
 
 class TestWaking:
     """A worker is told when the change has been committed, and only then."""
 
+    @pytest.fixture
+    def woken(self, monkeypatch) -> list[int]:
+        """The projects for which a worker was told to catch up."""
+        projects: list[int] = []
+
+        def note(name, *, kwargs):
+            assert name == "pipeline.catch_up"
+            projects.append(kwargs["project_id"])
+
+        monkeypatch.setattr("celery.current_app.send_task", note)
+        return projects
+
     def test_it_waits_for_the_commit(
-        self, project, monkeypatch, django_capture_on_commit_callbacks
+        self, project, woken, django_capture_on_commit_callbacks
     ):
-        woken: list[int] = []
-        monkeypatch.setattr(lineups, "_send", woken.append)
         with django_capture_on_commit_callbacks(execute=True):
             wake_catch_up(project_id=project.pk)
             assert woken == []
@@ -216,20 +265,18 @@ class TestWaking:
         self, project, monkeypatch, django_capture_on_commit_callbacks
     ):
         def away(*_, **__):
-            raise lineups.OperationalError("connection refused")
+            raise OperationalError("connection refused")
 
-        monkeypatch.setattr(lineups.current_app, "send_task", away)
+        monkeypatch.setattr("celery.current_app.send_task", away)
         with django_capture_on_commit_callbacks(execute=True) as callbacks:
             wake_catch_up(project_id=project.pk)
         assert len(callbacks) == 1
 
     def test_projects_that_are_behind_are_found_and_others_are_left(
-        self, project, monkeypatch, older
+        self, project, woken, older
     ):
         upload_some(project)
         empty = make_project(name="Empty")
-        woken: list[int] = []
-        monkeypatch.setattr(lineups, "_send", woken.append)
         assert wake_projects_behind() == 0
         older()
         assert wake_projects_behind() == 1
@@ -250,36 +297,18 @@ class TestWaking:
         assert sent == [project.pk]
 
 
-def at_once(*acts: Callable[[], object]) -> list[object]:
-    """Do all of these at the same time, each on a connection of its own."""
-    start = threading.Barrier(len(acts))
-
-    def run(act: Callable[[], object]) -> object:
-        close_old_connections()
-        start.wait()
-        try:
-            return act()
-        except Exception as error:  # noqa: BLE001
-            return error
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(acts)) as pool:
-        return list(pool.map(run, acts))
-
-
 @pytest.mark.django_db(transaction=True)
 class TestAtTheSameTime:
     """Uploads, adoptions and other workers go on meanwhile."""
 
     @pytest.fixture(autouse=True)
     def quiet_broker(self, monkeypatch):
-        monkeypatch.setattr(lineups, "_send", lambda project_id: None)
+        monkeypatch.setattr("celery.current_app.send_task", lambda *_, **__: None)
 
     def test_only_one_worker_catches_up_with_a_project(self, project):
         upload_some(project)
         Trace.objects.update(screened_as="")
-        with lineups._alone(project.pk) as is_mine:
+        with alone("catch_up", project.pk) as is_mine:
             assert is_mine
             [answer] = at_once(
                 lambda: catch_up(project_id=project.pk, clock=lambda: NOW)
@@ -324,6 +353,30 @@ class TestAtTheSameTime:
         caught_up(project)
         assert Trace.objects.count() == 68
         self.assert_whole(project)
+
+    def test_pausing_never_takes_back_what_is_adopted_at_the_same_time(self, project):
+        for percent in (20, 30, 40, 50):
+            wish = Wish(key(project, last_percent=percent))
+            at_once(
+                lambda wish=wish: adopt_key(
+                    project_id=project.pk, wish=wish, user_id=None, now=NOW
+                ),
+                *(
+                    lambda is_paused=is_paused: set_paused(
+                        project_id=project.pk,
+                        slug="output-decay",
+                        is_paused=is_paused,
+                        user_id=None,
+                        now=NOW,
+                    )
+                    for is_paused in (True, False)
+                ),
+            )
+            now = lineup_of(project.pk).by_slug["output-decay"].check
+            assert now.parameters["last_percent"] == percent
+        numbers = Adoption.objects.filter(check_slug="output-decay").order_by("number")
+        found = list(numbers.values_list("number", flat=True))
+        assert found == list(range(1, len(found) + 1))
 
     def test_of_two_who_adopt_at_once_one_is_told(self, project):
         upload_some(project)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import threading
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from uuid import uuid4
 
 import pytest
-from django.db import IntegrityError, close_old_connections, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from apps.accounts.operations import set_blind_percent
@@ -30,6 +29,7 @@ from apps.review.transitions import (
 )
 from apps.review.turns import SIGNALS_BETWEEN, claim_next_turn
 from apps.traces.operations import allow_erasing_history
+from tests.at_once import at_once
 from tests.factories import NOW, make_member, upload_traces
 from tests.review.test_blind_sample import FAILURE, acts, furnish, traces
 
@@ -278,27 +278,21 @@ class TestKeeping:
 def test_eight_reviewers_at_once_never_get_the_same_look(project):
     furnish(project, falling=0, quiet=16)
     people = [make_member(project, Role.REVIEWER) for _ in range(8)]
-    start = threading.Barrier(len(people))
 
     def work(user):
-        close_old_connections()
-        start.wait()
         taken = []
-        try:
-            while held := blind.claim_next(project=project, user=user):
-                taken.append(held.pk)
-                blind.decide(
-                    look_id=held.pk,
-                    user=user,
-                    decision=FAILURE,
-                    base_version=held.version,
-                )
-        finally:
-            connection.close()
+        while held := blind.claim_next(project=project, user=user):
+            taken.append(held.pk)
+            blind.decide(
+                look_id=held.pk,
+                user=user,
+                decision=FAILURE,
+                base_version=held.version,
+            )
         return taken
 
-    with ThreadPoolExecutor(len(people)) as pool:
-        taken = [pk for part in pool.map(work, people) for pk in part]
+    answers = at_once(*(partial(work, user) for user in people))
+    taken = [pk for part in answers for pk in part]
     assert len(taken) == len(set(taken)) == 16
     decided = BlindEntry.objects.filter(act=BlindAct.DECIDED.value)
     assert decided.count() == 16
@@ -309,20 +303,14 @@ def test_of_many_decisions_on_one_look_exactly_one_wins(project):
     furnish(project, falling=0, quiet=1)
     look = BlindLook.objects.get()
     people = [make_member(project, Role.REVIEWER) for _ in range(8)]
-    start = threading.Barrier(len(people))
 
     def work(user):
-        close_old_connections()
-        start.wait()
         try:
             blind.decide(look_id=look.pk, user=user, decision=FAILURE, base_version=0)
         except Conflict as error:
             return str(error)
-        finally:
-            connection.close()
         return ""
 
-    with ThreadPoolExecutor(len(people)) as pool:
-        answers = list(pool.map(work, people))
+    answers = at_once(*(partial(work, user) for user in people))
     assert answers.count("") == 1
     assert acts(look).count("decided") == 1

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from uuid import uuid4
 
 import pytest
-from django.db import IntegrityError, close_old_connections, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from apps.accounts.permissions import Role
@@ -16,6 +15,7 @@ from apps.review.models import Draft, HistoryEntry, Signal
 from apps.review.operations import AlreadySubmitted, Conflict, DecisionInput
 from apps.review.queries import QueueFilter, last_decided_by, neighbours
 from apps.review.transitions import NotPossibleNow, SignalState, Verdict
+from tests.at_once import at_once
 from tests.factories import NOW, decay_trace, make_member, upload_traces
 
 FALLING = (100, 90, 80, 70, 60)
@@ -218,29 +218,23 @@ def test_neighbours_follow_the_order_of_the_view(project, reviewer):
 def test_many_reviewers_at_once_never_get_the_same_signal(project):
     upload_traces(project, *(decay_trace(*FALLING, name=f"run {n}") for n in range(12)))
     people = [make_member(project, Role.REVIEWER) for _ in range(6)]
-    start = threading.Barrier(len(people))
 
     def work(user):
-        close_old_connections()
-        start.wait()
         taken = []
-        try:
-            while held := review.claim_next(
-                project=project, user=user, where=QueueFilter()
-            ):
-                taken.append(held.pk)
-                review.decide(
-                    signal_id=held.pk,
-                    user=user,
-                    decision=CONFIRM,
-                    base_version=held.version,
-                )
-        finally:
-            connection.close()
+        while held := review.claim_next(
+            project=project, user=user, where=QueueFilter()
+        ):
+            taken.append(held.pk)
+            review.decide(
+                signal_id=held.pk,
+                user=user,
+                decision=CONFIRM,
+                base_version=held.version,
+            )
         return taken
 
-    with ThreadPoolExecutor(len(people)) as pool:
-        taken = [pk for part in pool.map(work, people) for pk in part]
+    answers = at_once(*(partial(work, user) for user in people))
+    taken = [pk for part in answers for pk in part]
     assert len(taken) == len(set(taken)) == 12
 
 
@@ -249,23 +243,17 @@ def test_of_many_decisions_on_one_signal_exactly_one_wins(project):
     upload_traces(project, decay_trace(*FALLING))
     signal = Signal.objects.get(project=project)
     people = [make_member(project, Role.REVIEWER) for _ in range(8)]
-    start = threading.Barrier(len(people))
 
     def work(user):
-        close_old_connections()
-        start.wait()
         try:
             review.decide(
                 signal_id=signal.pk, user=user, decision=CONFIRM, base_version=0
             )
         except Conflict as error:
             return str(error)
-        finally:
-            connection.close()
         return ""
 
-    with ThreadPoolExecutor(len(people)) as pool:
-        answers = list(pool.map(work, people))
+    answers = at_once(*(partial(work, user) for user in people))
     assert answers.count("") == 1
     assert all("decided meanwhile" in answer for answer in answers if answer)
     assert acts(signal).count("decided") == 1

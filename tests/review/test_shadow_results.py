@@ -15,49 +15,20 @@ from apps.pipeline.shadows import (
     begin_shadow,
     run_shadow,
 )
-from apps.review import operations as review
 from apps.review.models import Signal
-from apps.review.operations import DecisionInput
 from apps.review.shadow_results import Change, Pair, changed_page, compare
 from apps.review.transitions import Verdict
 from apps.screening import shadows
-from apps.screening.lineup import lineup_of
 from apps.screening.models import Screening
-from apps.screening.shadows import (
-    check_of,
-)
-from tests.adopting import FALLING, STEEP, shadowed
+from tests.adopting import STEEP, decide, pair, shadowed, upload_runs
 from tests.factories import NOW, decay_trace, upload_traces
 
 pytestmark = pytest.mark.django_db
-GENTLE = (100, 95, 90, 85, 80)
 
 
 @pytest.fixture
 def three(project):
-    upload_traces(
-        project,
-        decay_trace(*FALLING, name="falling"),
-        decay_trace(*STEEP, name="steep"),
-        decay_trace(*GENTLE, name="gentle"),
-    )
-
-
-def decide(name, user, verdict, reason="") -> None:
-    signal = Signal.objects.get(trace__name=name)
-    review.decide(
-        signal_id=signal.pk,
-        user=user,
-        decision=DecisionInput(verdict=verdict, reason=reason),
-        base_version=signal.version,
-    )
-
-
-def pair(project, shadow) -> Pair:
-    lineup = lineup_of(project.pk)
-    return Pair(
-        project, lineup.by_slug[shadow.check_slug].check, check_of(shadow, lineup)
-    )
+    upload_runs(project, "falling", "steep", "gentle")
 
 
 class TestTheResult:

@@ -52,27 +52,7 @@ def nothing_remembered():
 def case(project) -> RegressionCase:
     """The falling trace must stay quiet; what counts now gives a signal on it."""
     upload_traces(project, decay_trace(*FALLING, name="falling"))
-    return made(project)[0]
-
-
-def made(project, signal: Signal | None = None) -> tuple[RegressionCase, bool]:
-    signal = signal or Signal.objects.select_related("screening", "trace").get()
-    return make_case(
-        project_id=project.pk,
-        new=NewCase(
-            check_slug=signal.check_slug,
-            name="A run that ends in short answers",
-            scope=signal.screening.scope,
-            headline=signal.headline,
-            reason="converged",
-            note="",
-            signal_id=signal.pk,
-            trace_id=signal.trace_id,
-        ),
-        trace=engine_trace(signal.trace),
-        user_id=None,
-        now=NOW,
-    )
+    return kept_quiet(project)[0]
 
 
 @pytest.mark.parametrize("structure_only", [False, True], ids=["whole", "structure"])
@@ -109,7 +89,7 @@ def test_a_review_signal_on_its_scope_fails_it_and_quiet_passes(project, case):
 
 def test_telemetry_is_no_failure(project):
     upload_traces(project, decay_trace(*FALLING, name="falling"))
-    made(project)
+    kept_quiet(project)
     rare = configured(OutputDecay(), {"max_chance": 0.001})
     assert run_cases(project_id=project.pk, check=rare) == []
 
@@ -143,10 +123,10 @@ def test_a_retired_case_stands_in_nobodys_way_until_it_is_restored(project, case
 
 
 def test_one_signal_makes_one_case(project, case):
-    again, is_new = made(project)
+    again, is_new = kept_quiet(project)
     assert (again.pk, is_new) == (case.pk, False)
     retire_case(case=case, now=NOW)
-    other, is_new = made(project)
+    other, is_new = kept_quiet(project)
     assert is_new
     assert not restore_case(case=case), "another case of this signal is run now"
     assert list(cases_of(project.pk)) == [case, other]
@@ -189,10 +169,24 @@ def test_remembered_cases_take_one_query_however_many_there_are(project):
         for signal in Signal.objects.filter(
             trace__name__startswith=prefix
         ).select_related("screening", "trace"):
-            made(project, signal)
+            kept_quiet(project, signal)
         run_cases(project_id=project.pk, check=OutputDecay())
         with CaptureQueriesContext(connection) as seen:
             run_cases(project_id=project.pk, check=OutputDecay())
         return len(seen)
 
     assert queries(2, "a") == queries(9, "b") == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"damaged", frozen(decay_trace(3))[:-4]])
+def test_one_that_cannot_be_read_stands_in_the_way_until_it_is_retired(
+    project, case, content
+):
+    RegressionCase.objects.update(content=content)
+    wish = Wish(key(project, last_percent=30))
+    with pytest.raises(CasesFail) as refused:
+        adopt_key(project_id=project.pk, wish=wish, user_id=None, now=NOW)
+    [failure] = refused.value.failures
+    assert (failure.case_id, failure.headline) == (case.pk, regression.UNREADABLE)
+    retire_case(case=case, now=NOW)
+    adopt_key(project_id=project.pk, wish=wish, user_id=None, now=NOW)

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from django.db.models.functions import Now
+from kombu.exceptions import OperationalError
 
 from apps.engine.checks.output_decay import OutputDecay
 from apps.pipeline import shadows as pipeline
@@ -22,11 +23,9 @@ from apps.pipeline.shadows import (
 )
 from apps.reports.models import Report
 from apps.reports.operations import freeze
-from apps.review import operations as review
 from apps.review.models import HistoryEntry, Signal
-from apps.review.operations import DecisionInput
 from apps.review.queries import QueueFilter, counts
-from apps.review.shadow_results import Pair, compare
+from apps.review.shadow_results import compare
 from apps.screening import shadows
 from apps.screening.lineup import lineup_of
 from apps.screening.models import Adoption, Screening, Shadow
@@ -38,44 +37,29 @@ from apps.screening.shadows import (
     advance,
     cancel_shadow,
     candidate,
-    check_of,
     claim_shadow,
     free_shadow_ids,
     give_up_stuck_shadows,
 )
 from apps.traces.models import Trace
-from tests.adopting import FALLING, STEEP, adopt, caught_up, key, shadowed
+from tests.adopting import (
+    STEEP,
+    adopt,
+    begun,
+    caught_up,
+    key,
+    pair,
+    shadowed,
+    upload_runs,
+)
 from tests.factories import NOW, decay_trace, upload_traces
 
 pytestmark = pytest.mark.django_db
-GENTLE = (100, 95, 90, 85, 80)
 
 
 @pytest.fixture
 def three(project):
-    upload_traces(
-        project,
-        decay_trace(*FALLING, name="falling"),
-        decay_trace(*STEEP, name="steep"),
-        decay_trace(*GENTLE, name="gentle"),
-    )
-
-
-def decide(name, user, verdict, reason="") -> None:
-    signal = Signal.objects.get(trace__name=name)
-    review.decide(
-        signal_id=signal.pk,
-        user=user,
-        decision=DecisionInput(verdict=verdict, reason=reason),
-        base_version=signal.version,
-    )
-
-
-def pair(project, shadow) -> Pair:
-    lineup = lineup_of(project.pk)
-    return Pair(
-        project, lineup.by_slug[shadow.check_slug].check, check_of(shadow, lineup)
-    )
+    upload_runs(project, "falling", "steep", "gentle")
 
 
 def everything_people_see(project, user) -> list:
@@ -154,12 +138,7 @@ class TestRunning:
     def test_it_goes_on_where_another_worker_stopped(self, project, three, monkeypatch):
         monkeypatch.setattr(pipeline, "MOST_TRACES", 1)
         monkeypatch.setattr(pipeline, "LONGEST_SECONDS", 0.0)
-        shadow, _ = begin_shadow(
-            project=project,
-            check=key(project, last_percent=30),
-            user_id=None,
-            now=NOW,
-        )
+        shadow = begun(project, last_percent=30)
         claim = claim_shadow(shadow_id=shadow.pk, lease_seconds=60)
         [first, *_] = Trace.objects.order_by("pk")
         pipeline._answer(claim, [first.pk])
@@ -171,12 +150,7 @@ class TestRunning:
         assert (shadow.state, shadow.traces_done) == ("done", 3)
 
     def test_a_cancelled_one_writes_nothing_more(self, project, three):
-        shadow, _ = begin_shadow(
-            project=project,
-            check=key(project, last_percent=30),
-            user_id=None,
-            now=NOW,
-        )
+        shadow = begun(project, last_percent=30)
         claim = claim_shadow(shadow_id=shadow.pk, lease_seconds=60)
         assert cancel_shadow(shadow_id=shadow.pk)
         assert not cancel_shadow(shadow_id=shadow.pk)
@@ -188,12 +162,7 @@ class TestRunning:
         assert run_shadow(shadow_id=shadow.pk) is False
 
     def test_an_old_worker_whose_lease_ended_is_refused(self, project, three):
-        shadow, _ = begin_shadow(
-            project=project,
-            check=key(project, last_percent=30),
-            user_id=None,
-            now=NOW,
-        )
+        shadow = begun(project, last_percent=30)
         old = claim_shadow(shadow_id=shadow.pk, lease_seconds=60)
         Shadow.objects.update(claimed_until=Now() - timedelta(seconds=1))
         assert claim_shadow(shadow_id=shadow.pk, lease_seconds=60) is not None
@@ -201,12 +170,7 @@ class TestRunning:
             advance(old, last_trace=1, done=1)
 
     def test_after_three_tries_it_has_failed_with_a_sentence(self, project, three):
-        shadow, _ = begin_shadow(
-            project=project,
-            check=key(project, last_percent=30),
-            user_id=None,
-            now=NOW,
-        )
+        shadow = begun(project, last_percent=30)
         for _ in range(MAX_TRIES):
             assert claim_shadow(shadow_id=shadow.pk, lease_seconds=60) is not None
             assert give_up_stuck_shadows() == 0
@@ -221,24 +185,14 @@ class TestRunning:
     def test_a_version_that_is_gone_ends_it_with_a_sentence(
         self, project, three, monkeypatch
     ):
-        shadow, _ = begin_shadow(
-            project=project,
-            check=key(project, last_percent=30),
-            user_id=None,
-            now=NOW,
-        )
+        shadow = begun(project, last_percent=30)
         monkeypatch.setattr(shadows, "versions_of", lambda slug: ())
         assert run_shadow(shadow_id=shadow.pk) is False
         shadow.refresh_from_db()
         assert (shadow.state, shadow.failure[:12]) == ("failed", "This version")
 
     def test_one_whose_message_was_lost_is_found(self, project, three, monkeypatch):
-        shadow, _ = begin_shadow(
-            project=project,
-            check=key(project, last_percent=30),
-            user_id=None,
-            now=NOW,
-        )
+        shadow = begun(project, last_percent=30)
         Shadow.objects.update(created_at=Now())
         assert free_shadow_ids() == []
         Shadow.objects.update(created_at=Now() - timedelta(seconds=11))
@@ -253,16 +207,11 @@ class TestRunning:
         self, project, three, monkeypatch, django_capture_on_commit_callbacks
     ):
         def away(*_, **__):
-            raise pipeline.OperationalError("connection refused")
+            raise OperationalError("connection refused")
 
-        monkeypatch.setattr(pipeline.current_app, "send_task", away)
+        monkeypatch.setattr("celery.current_app.send_task", away)
         with django_capture_on_commit_callbacks(execute=True) as callbacks:
-            begin_shadow(
-                project=project,
-                check=key(project, last_percent=30),
-                user_id=None,
-                now=NOW,
-            )
+            begun(project, last_percent=30)
         assert len(callbacks) == 1
         assert Shadow.objects.get().state == "running"
 
@@ -293,7 +242,7 @@ class TestAdopting:
         shadowed(project, last_percent=30)
         before = Screening.objects.count()
         monkeypatch.setattr(
-            "apps.pipeline.lineups.engine_trace",
+            "apps.pipeline.missing_answers.engine_trace",
             lambda trace: pytest.fail("The stored trace was read again."),
         )
         adopt(project, last_percent=30)

@@ -5,49 +5,25 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 
-from apps.review import operations as review
 from apps.review.models import Signal
-from apps.review.operations import DecisionInput
 from apps.review.transitions import Verdict
 from apps.screening.models import RegressionCase
 from tests.adopting import (
-    FALLING,
     STEEP,
     adopt,
+    decide,
+    upload_runs,
 )
 from tests.factories import decay_trace, upload_traces
 from tests.web.hostile import HTML
-from tests.web.visiting import assert_inert
+from tests.web.visiting import assert_inert, text, url
 
 
 @pytest.fixture
 def two(project):
-    upload_traces(
-        project,
-        decay_trace(*FALLING, name="falling"),
-        decay_trace(*STEEP, name="steep"),
-    )
+    upload_runs(project, "falling", "steep")
     return project
-
-
-def url(project, name, *more) -> str:
-    return reverse(name, args=[project.slug, *more])
-
-
-def decide(name, user, verdict, reason="") -> Signal:
-    signal = Signal.objects.get(trace__name=name)
-    return review.decide(
-        signal_id=signal.pk,
-        user=user,
-        decision=DecisionInput(verdict=verdict, reason=reason),
-        base_version=signal.version,
-    )
-
-
-def text(answer) -> str:
-    return " ".join(answer.content.decode().split())
 
 
 class TestRegressionCases:

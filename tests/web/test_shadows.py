@@ -6,58 +6,34 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 
 from apps.accounts.permissions import Role
 from apps.engine.check import Parameter
 from apps.engine.checks.output_decay import OutputDecay
-from apps.review import operations as review
 from apps.review.models import Signal
-from apps.review.operations import DecisionInput
 from apps.review.transitions import Verdict
 from apps.screening import shadows as shadows_module
 from apps.screening.models import Adoption, RegressionCase, Shadow
 from apps.traces.models import Trace
 from apps.web.pages.parameter_fields import typed_values
 from tests.adopting import (
-    FALLING,
     STEEP,
     adopt,
     caught_up,
+    decide,
     make_regression_case,
     shadowed,
+    upload_runs,
 )
 from tests.factories import NOW, decay_trace, make_member, upload_traces
 from tests.web.hostile import HTML
-from tests.web.visiting import assert_inert
+from tests.web.visiting import assert_inert, text, url
 
 
 @pytest.fixture
 def two(project):
-    upload_traces(
-        project,
-        decay_trace(*FALLING, name="falling"),
-        decay_trace(*STEEP, name="steep"),
-    )
+    upload_runs(project, "falling", "steep")
     return project
-
-
-def url(project, name, *more) -> str:
-    return reverse(name, args=[project.slug, *more])
-
-
-def decide(name, user, verdict, reason="") -> Signal:
-    signal = Signal.objects.get(trace__name=name)
-    return review.decide(
-        signal_id=signal.pk,
-        user=user,
-        decision=DecisionInput(verdict=verdict, reason=reason),
-        base_version=signal.version,
-    )
-
-
-def text(answer) -> str:
-    return " ".join(answer.content.decode().split())
 
 
 class TestTheForm:
@@ -278,7 +254,7 @@ class TestAdopting:
         answer = self.adopt(web, two, seen="2")
         assert answer.status_code == 409
         page = text(answer)
-        assert "1 regression case would be signals again" in page
+        assert "1 regression case would be a signal again" in page
         assert "retire it first" in page
         assert f"#case-{case.pk}" in page
         assert "Ends well" in page

@@ -18,6 +18,16 @@ from apps.traces.sides import choices
 from tests.factories import NOW
 
 
+def url(project, name: str, *more: object) -> str:
+    """The address of a page of this project."""
+    return reverse(name, args=[project.slug, *more])
+
+
+def text(answer) -> str:
+    """A page with one blank between any two words."""
+    return " ".join(answer.content.decode().split())
+
+
 def send(web, project, content: bytes, name: str = "file.json"):
     """The file through the upload page, then read as a worker would."""
     answer = web.post(

@@ -124,8 +124,9 @@ class RepeatedCall:
         return (
             f"At least {self.in_a_row} equal calls in a row, or {self.cycles} full "
             "repeats of two calls in turns. Where the recorded results differ, it is "
-            "polling, paging or a retry after an error: said, never queued. Tools that are made to be called "
-            "again (wait, scroll, next page) count only with recorded, equal results."
+            "polling, paging or a retry after an error: said, never queued. Tools that "
+            "are made to be called again (wait, scroll, next page) count only with "
+            "recorded, equal results."
         )
 
     @property

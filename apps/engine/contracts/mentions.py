@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -107,7 +108,8 @@ def number_in(value: str) -> Decimal | None:
     return next(iter(_readings(value)), None)
 
 
-def _readings(token: str) -> list[Decimal]:
+@lru_cache(maxsize=4_096)
+def _readings(token: str) -> tuple[Decimal, ...]:
     """The numbers that digits with marks may mean: `1.234` has two, `3.5.1` none."""
     marks, parts = _MARK.findall(token), _MARK.split(token)
     found = []
@@ -119,9 +121,9 @@ def _readings(token: str) -> list[Decimal]:
     if marks[-1:] == ["."]:
         found.reverse()
     try:
-        return [Decimal(each) for each in found]
+        return tuple([Decimal(each) for each in found])
     except InvalidOperation:
-        return []
+        return ()
 
 
 def _is_grouped(marks: list[str], parts: list[str]) -> bool:
@@ -172,11 +174,16 @@ def _look(value: str) -> str:
 
 def _numbers(text: str, value: str) -> Iterator[Mention]:
     wanted = number_in(value)
-    matches = [*_NUMBER.finditer(text), *_SPACED.finditer(text)]
+    if wanted is None:
+        return
+    matches = [
+        match
+        for pattern in (_NUMBER, _SPACED)
+        for match in pattern.finditer(text)
+        if wanted in _readings(match.group())
+    ]
     matches.sort(key=lambda match: match.start())
-    for mention in _whole(text, iter(matches)):
-        if wanted is not None and wanted in _readings(mention.text):
-            yield mention
+    yield from _whole(text, iter(matches))
 
 
 def _whole(text: str, found: Iterator[re.Match[str]]) -> Iterator[Mention]:

@@ -16,7 +16,7 @@ from apps.review.transitions import BlindVerdict, FailureKind, SignalState
 from apps.traces.models import Trace
 from apps.traces.queries import bodies_between, invocations_of, steps_of
 from apps.web.access import Place
-from apps.web.forms import DecisionForm
+from apps.web.forms import BlindForm
 from apps.web.pages.steps import StepLine, duration_between, step_lines
 from apps.web.pages.trace import (
     WINDOW,
@@ -110,7 +110,7 @@ def blind_page(
         first_query="?from=1" if first else "",
         next_query=f"?from={last + 2}" if last + 1 < trace.step_count else "",
         typed=dict(typed or (draft.fields if draft else {})),
-        submission=DecisionForm.new_submission(),
+        submission=BlindForm.new_submission(),
         refusal=_refusal(place, look),
         is_mine=is_claimed and look.claimed_by_id == place.user.pk,
         is_others=is_claimed and look.claimed_by_id != place.user.pk,

@@ -110,7 +110,7 @@ def verdict_on_precision(said: Said, precision: Rate, queued: int, level: str) -
             "never queued, so nobody decides them one by one."
         )
     if not queued:
-        return "It queues nothing here under this key, so there is nothing to decide."
+        return "This variant queues nothing here, so there is nothing to decide."
     if precision.interval is None:
         waiting = number_in_words(queued)
         return f"No decisions yet on the {waiting} review signals that it gives here."

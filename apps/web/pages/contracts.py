@@ -20,6 +20,7 @@ from apps.screening.definitions import (
 )
 from apps.screening.models import Definition, DefinitionState
 from apps.screening.queries import CheckCounts, counts_per_check
+from apps.traces.behind import behind_count
 from apps.traces.models import Trace
 from apps.traces.queries import engine_trace
 from apps.web.access import Place
@@ -44,6 +45,12 @@ class Defined(msgspec.Struct, frozen=True):
     broken: str = ""
 
     @property
+    def is_answered(self) -> bool:
+        """Whether it has said something about any trace yet."""
+        one = self.counts
+        return bool(one and (one.signals or one.quiet or one.not_applicable))
+
+    @property
     def is_active(self) -> bool:
         """Whether it is checked and its signals are queued."""
         return self.row.state == DefinitionState.ACTIVE
@@ -55,20 +62,28 @@ class Defined(msgspec.Struct, frozen=True):
 
 
 class ContractsPage(msgspec.Struct, frozen=True):
-    """Every definition of a project. `refusal` says who may change them."""
+    """Every definition of a project. `refusal` says who may change them.
+
+    `behind` counts the traces that the checks have not answered about yet.
+    """
 
     place: Place
     rows: list[Defined]
     refusal: str
+    behind: int
 
 
 class ContractPage(msgspec.Struct, frozen=True):
-    """One definition with all that was changed, the newest first."""
+    """One definition with all that was changed, the newest first.
+
+    `behind` counts the traces that the checks have not answered about yet.
+    """
 
     place: Place
     defined: Defined
     history: list[tuple[Definition, str]]
     refusal: str
+    behind: int
 
 
 class Tried(msgspec.Struct, frozen=True):
@@ -132,7 +147,10 @@ def contracts_page(place: Place) -> ContractsPage:
     counts = _counts(place)
     rows = [_defined(row, counts) for row in definitions_of(place.project.pk)]
     return ContractsPage(
-        place=place, rows=rows, refusal=place.refusal(Permission.MANAGE_CHECKS)
+        place=place,
+        rows=rows,
+        refusal=place.refusal(Permission.MANAGE_CHECKS),
+        behind=_behind(place),
     )
 
 
@@ -147,6 +165,7 @@ def contract_page(place: Place, current: Definition) -> ContractPage:
             (row, _change(row, old)) for row, old in zip(rows, before, strict=True)
         ],
         refusal=place.refusal(Permission.MANAGE_CHECKS),
+        behind=_behind(place),
     )
 
 
@@ -195,19 +214,21 @@ def preview(place: Place, check: Check, *, on: str = "") -> Preview:
     traces = latest_traces(place)
     if on:
         traces = [trace for trace in traces if str(trace.pk) == on] or traces
+    says = plain(check)
     rows: list[Tried] = []
     end = time.monotonic() + TRYING_SECONDS
     for trace in traces:
         if rows and time.monotonic() > end:
             break
-        rows.append(_tried(check, trace))
+        rows.append(_tried(check, trace, says))
     left = len(traces) - len(rows)
     stopped = (
-        f"Stopped after {TRYING_SECONDS:g} seconds: {left} traces were not tried."
+        f"Stopped after {TRYING_SECONDS:g} seconds: "
+        f"{'1 trace was' if left == 1 else f'{left} traces were'} not tried."
         if left
         else ""
     )
-    return Preview(says=plain(check), rows=rows, stopped=stopped)
+    return Preview(says=says, rows=rows, stopped=stopped)
 
 
 def plain(check: Check) -> str:
@@ -215,7 +236,7 @@ def plain(check: Check) -> str:
     return check.observes.removeprefix("Whether this holds. ")
 
 
-def _tried(check: Check, trace: Trace) -> Tried:
+def _tried(check: Check, trace: Trace, says: str) -> Tried:
     if trace.step_count > LONGEST_TRIED:
         said = f"Longer than {LONGEST_TRIED:,} steps; it is checked once this is saved."
         return Tried(trace, "not_tried", "Too long to try here", said, ())
@@ -225,7 +246,8 @@ def _tried(check: Check, trace: Trace) -> Tried:
         trace=trace,
         group=worst.answer.value,
         headline=worst.headline,
-        reason=worst.reason,
+        # What it asks stands once above the list.
+        reason=worst.reason.removeprefix(says).strip(),
         steps=_linked(worst),
         more=len(answers) - 1,
     )
@@ -242,6 +264,10 @@ def _linked(screening: Screening) -> tuple[int, ...]:
     if screening.answer is Answer.QUIET:
         return ()
     return tuple(step + 1 for step in screening.evidence.steps[:_MOST_STEPS_LINKED])
+
+
+def _behind(place: Place) -> int:
+    return behind_count(place.project.pk, place.lineup.name)
 
 
 def _counts(place: Place) -> dict[str, CheckCounts]:

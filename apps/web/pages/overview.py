@@ -19,7 +19,10 @@ from apps.web.pages.uploads import UploadRow, upload_row
 
 
 class OverviewPage(msgspec.Struct, frozen=True):
-    """A project at a glance: the checks that gave a signal, and those that did not."""
+    """A project at a glance: the checks that gave a signal, and those that did not.
+
+    `refusal` says why the reader may not decide signals; empty when they may.
+    """
 
     place: Place
     totals: ProjectCounts
@@ -28,7 +31,7 @@ class OverviewPage(msgspec.Struct, frozen=True):
     checks: list[CheckSummary]
     silent: list[CheckSummary]
     uploads: list[UploadRow]
-    may_upload: bool
+    refusal: str
 
 
 def overview_page(place: Place) -> OverviewPage:
@@ -44,5 +47,5 @@ def overview_page(place: Place) -> OverviewPage:
         checks=[row for row in checked if row.counts.signals],
         silent=[row for row in checked if not row.counts.signals],
         uploads=[upload_row(upload) for upload in uploads_of(place.project)[:5]],
-        may_upload=place.can(Permission.UPLOAD),
+        refusal=place.refusal(Permission.DECIDE),
     )

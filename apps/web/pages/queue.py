@@ -46,7 +46,7 @@ VIEWS = (
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]*")
 _LONGEST_SLUG = 40
 SORT_LABELS = {
-    "rarest": "Rarest by chance first, corrected for the number looked at",
+    "rarest": "Rarest by chance first",
     "largest": "Largest effect first",
     "newest": "Newest first",
     "oldest": "Oldest first",
@@ -102,7 +102,6 @@ class QueueRow(msgspec.Struct, frozen=True):
     """One signal in the queue. `q` is in words, `standing` says if it is a finding."""
 
     signal: Signal
-    url_query: str
     check_label: str
     chance: str
     q: str
@@ -149,7 +148,7 @@ class QueuePage(msgspec.Struct, frozen=True):
 
 
 def queue_row(
-    signal: Signal, query: str, labels: Mapping[str, str], standing: Standing
+    signal: Signal, labels: Mapping[str, str], standing: Standing
 ) -> QueueRow:
     """One row; the signal comes with its screening and trace."""
     evidence: dict[str, Any] = signal.screening.evidence
@@ -158,7 +157,6 @@ def queue_row(
     chance = evidence.get("chance")
     return QueueRow(
         signal=signal,
-        url_query=query,
         check_label=labels.get(signal.check_slug, signal.check_slug),
         chance=chance_in_words(chance) if chance else "",
         q=q_in_words(signal.q) if signal.q is not None else "",
@@ -247,7 +245,7 @@ def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
         fields=fields_of(where),
         views=_views(where, numbers),
         rows=[
-            queue_row(signal, text, place.lineup.labels, standings[signal.pk])
+            queue_row(signal, place.lineup.labels, standings[signal.pk])
             for signal in shown
         ],
         next_query=(

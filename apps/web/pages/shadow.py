@@ -43,8 +43,8 @@ from apps.web.pages.line_up import (
 from apps.web.pages.parameter_fields import ParameterField, fields_of
 
 TITLES = {
-    Change.APPEAR: ("Appear", "signals that only this key gives"),
-    Change.VANISH: ("Vanish", "signals that only the key that counts gives"),
+    Change.APPEAR: ("Appear", "signals that only this variant gives"),
+    Change.VANISH: ("Vanish", "signals that only the variant that counts now gives"),
     Change.PERSIST: ("Persist", "signals that both give"),
 }
 
@@ -226,7 +226,7 @@ def _sentence(shadow: Shadow, *, counts: bool) -> str:
     if shadow.state == ShadowState.CANCELLED:
         return f"Cancelled after {done}. What it answered is compared below."
     if counts:
-        return "This key counts now: the queue shows its signals."
+        return "This variant counts now: the queue shows its signals."
     return f"{done} answered. The queue was not touched."
 
 
@@ -315,7 +315,7 @@ def _loss(vanishing: Decided) -> str:
     lost = f"{vanishing.confirmed} confirmed"
     signals = "signal" if vanishing.confirmed == 1 else "signals"
     return (
-        f"You would lose {lost} {signals}: this key is quiet where a reviewer found a "
+        f"You would lose {lost} {signals}: this variant is quiet where a reviewer found a "
         "real failure. The decisions stay in the history."
     )
 

@@ -80,7 +80,6 @@ class SignalPage(msgspec.Struct, frozen=True):
     cut_words: str
     steps: list[StepLine]
     first_step: int
-    last_step: int
     agents: list[str]
     history: list[HistoryEntry]
     fired: int
@@ -265,7 +264,6 @@ def signal_page(
             evidence=marked,
         ),
         first_step=first,
-        last_step=last,
         agents=sorted({i.agent for i in invocations if i.agent}),
         history=history,
         fired=fired,

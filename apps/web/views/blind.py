@@ -17,8 +17,8 @@ from apps.review.transitions import NotPossibleNow
 from apps.web.access import Place, in_project
 from apps.web.forms import BlindForm, VersionForm, first_error
 from apps.web.pages.blind import blind_page
-from apps.web.views.errors import refusal
-from apps.web.views.signals import lease_of, typed_in
+from apps.web.views.claims import lease, renewal, typed_in
+from apps.web.views.errors import refusal, wants_json
 
 
 @require_safe
@@ -30,8 +30,8 @@ def look(request: HttpRequest, place: Place, look_id: int) -> HttpResponse:
 
 
 def _claimed(request: HttpRequest, place: Place, held: BlindLook) -> HttpResponse:
-    if request.headers.get("Accept", "").startswith("application/json"):
-        return JsonResponse(lease_of(held.version, held.claimed_until))
+    if wants_json(request):
+        return lease(held.version, held.claimed_until)
     return redirect("blind", place.project.slug, held.pk)
 
 
@@ -61,13 +61,7 @@ def heartbeat(request: HttpRequest, place: Place, look_id: int) -> HttpResponse:
     """Renew the user's own claim; 409 when it is gone."""
     held = place.look(look_id)
     until = blind.renew(look_id=look_id, user=place.user)
-    if until is None:
-        return refusal(
-            request,
-            status=409,
-            sentence="Your claim has ended. Deciding claims the look again.",
-        )
-    return JsonResponse(lease_of(held.version, until))
+    return renewal(request, version=held.version, until=until, what="look")
 
 
 @require_POST
@@ -122,7 +116,7 @@ def _say_again(
     status: int = 422,
 ) -> HttpResponse:
     """The same page with what went wrong and everything that was typed."""
-    if request.headers.get("Accept", "").startswith("application/json"):
+    if wants_json(request):
         return refusal(request, status=status, sentence=sentence)
     page = blind_page(place, place.look(look_id), {}, typed=typed_in(request))
     return render(

@@ -23,7 +23,9 @@ from apps.web.pages.line_up import line_up_part
 @require_safe
 def checks(request: HttpRequest) -> HttpResponse:
     """All checks with their four texts."""
-    return render(request, "web/checks.html", {"checks": CHECKS, "null_models": NULL_MODELS})
+    return render(
+        request, "web/checks.html", {"checks": CHECKS, "null_models": NULL_MODELS}
+    )
 
 
 @require_safe

@@ -130,9 +130,17 @@ def _answered(
         return _form(request, place, form, current, status=400)
     wake_catch_up(project_id=place.project.pk)
     messages.success(
-        request, "Saved. The traces that are here are checked in the background."
+        request, _SAVED[DefinitionState(current.state)] if current else _NEW
     )
     return redirect("contract", place.project.slug, slug)
+
+
+_NEW = "Saved. The traces that are here are checked in the background."
+_SAVED = {
+    DefinitionState.ACTIVE: _NEW,
+    DefinitionState.PAUSED: f"{_NEW} It stays paused: nothing of it is queued.",
+    DefinitionState.RETIRED: "Saved. It stays retired: it answers about no trace.",
+}
 
 
 def _checked(form: DefinitionForm, current: Definition | None) -> Check | None:

@@ -28,13 +28,17 @@ DATABASE_AWAY = (OperationalError, InterfaceError)
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
+def wants_json(request: HttpRequest) -> bool:
+    """Whether a script asks, which follows no redirect and reads no page."""
+    return request.headers.get("Accept", "").startswith("application/json")
+
+
 def refusal(request: HttpRequest, *, status: int, sentence: str) -> HttpResponse:
     """An answer that says in one sentence why something did not happen.
 
     Asks neither the database nor the session, so it can be given when they are away.
     """
-    accept = request.headers.get("Accept", "")
-    if request.path.startswith("/api/") or accept.startswith("application/json"):
+    if request.path.startswith("/api/") or wants_json(request):
         return JsonResponse(
             {"state": "failed", "sentence": sentence, "detail": sentence}, status=status
         )

@@ -54,7 +54,7 @@ def keep_quiet(request: HttpRequest, place: Place, signal_id: int) -> HttpRespon
     )
     messages.success(
         request,
-        "Kept as a regression case: a key that gives a signal here is not adopted."
+        "Kept as a regression case: no variant that gives a signal here can be adopted."
         if is_new
         else "It is a regression case already.",
     )

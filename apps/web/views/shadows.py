@@ -30,6 +30,7 @@ from apps.traces.behind import behind_count
 from apps.web.access import Place, in_project
 from apps.web.forms import AdoptForm, PauseForm, first_error
 from apps.web.pages.line_up import entry_or_404
+from apps.web.pages.parameter_fields import typed_values
 from apps.web.pages.shadow import (
     Said,
     adopted_check,
@@ -38,7 +39,6 @@ from apps.web.pages.shadow import (
     shadows_page,
     version_of,
 )
-from apps.web.pages.parameter_fields import typed_values
 from apps.web.views.errors import refusal
 
 
@@ -79,7 +79,7 @@ def _begun(request: HttpRequest, place: Place, check: Check) -> HttpResponse:
         now=timezone.now(),
     )
     if not is_new:
-        messages.info(request, "This key is being tried already; this is its shadow.")
+        messages.info(request, "This variant is being tried already; this is its shadow.")
     return redirect("shadow", place.project.slug, check.slug, shadow.pk)
 
 
@@ -143,7 +143,7 @@ def adopt_again(request: HttpRequest, place: Place, check_slug: str) -> HttpResp
         return refusal(
             request,
             status=400,
-            sentence="That key is not in the history of this check.",
+            sentence="That variant is not in the history of this check.",
         )
     said = _adopt(request, place, check)
     if isinstance(said, HttpResponse):

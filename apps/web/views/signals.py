@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
@@ -20,17 +17,9 @@ from apps.web.access import Place, in_project
 from apps.web.forms import DecisionForm, VersionForm, first_error
 from apps.web.pages.queue import filter_from, query_of
 from apps.web.pages.signal import signal_page
-from apps.web.views.errors import refusal
+from apps.web.views.claims import lease, renewal, typed_in
+from apps.web.views.errors import refusal, wants_json
 from apps.web.views.turns import next_address
-
-DRAFT_FIELDS = (
-    "verdict",
-    "reason",
-    "note",
-    "failure_kind",
-    "where_agent",
-    "where_step",
-)
 
 
 @require_safe
@@ -42,19 +31,10 @@ def signal(request: HttpRequest, place: Place, signal_id: int) -> HttpResponse:
 
 
 def _claimed(request: HttpRequest, place: Place, held: Signal) -> HttpResponse:
-    if request.headers.get("Accept", "").startswith("application/json"):
-        return JsonResponse(lease_of(held.version, held.claimed_until))
+    if wants_json(request):
+        return lease(held.version, held.claimed_until)
     query = query_of(filter_from(request.POST))
     return redirect(reverse("signal", args=[place.project.slug, held.pk]) + query)
-
-
-def lease_of(version: int, until: datetime | None) -> dict[str, object]:
-    """A claim as the page's script takes it."""
-    return {
-        "version": version,
-        "until": until.isoformat() if until else None,
-        "seconds": settings.CLAIM_SECONDS,
-    }
 
 
 @require_POST
@@ -85,21 +65,7 @@ def heartbeat(request: HttpRequest, place: Place, signal_id: int) -> HttpRespons
     """Renew the user's own claim; 409 when it is gone."""
     held = place.signal(signal_id)
     until = review.renew(signal_id=signal_id, user=place.user)
-    if until is None:
-        return refusal(
-            request,
-            status=409,
-            sentence="Your claim has ended. Deciding claims the signal again.",
-        )
-    return JsonResponse(lease_of(held.version, until))
-
-
-def typed_in(request: HttpRequest) -> dict[str, str]:
-    """What stands in the form, in lengths and characters that can be kept and shown."""
-    return {
-        name: request.POST.get(name, "").replace("\x00", "")[:10_000]
-        for name in DRAFT_FIELDS
-    }
+    return renewal(request, version=held.version, until=until, what="signal")
 
 
 @require_POST
@@ -158,7 +124,7 @@ def _say_again(
     status: int = 422,
 ) -> HttpResponse:
     """The same page with what went wrong and everything that was typed."""
-    if request.headers.get("Accept", "").startswith("application/json"):
+    if wants_json(request):
         return refusal(request, status=status, sentence=sentence)
     page = signal_page(
         place,

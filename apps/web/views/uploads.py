@@ -38,7 +38,7 @@ from apps.web.forms import ReadAgainForm, format_choices
 from apps.web.pages.live import live_section
 from apps.web.pages.receipt import receipt_page
 from apps.web.pages.uploads import upload_row, uploads_page
-from apps.web.views.errors import refusal
+from apps.web.views.errors import refusal, wants_json
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -98,7 +98,7 @@ def _after_taking(
     if len(taken) == 1:
         upload, is_new = taken[0]
         url = reverse("upload", args=[place.project.slug, upload.pk])
-        if request.headers.get("Accept", "").startswith("application/json"):
+        if wants_json(request):
             row = upload_row(upload)
             return JsonResponse(
                 {

@@ -56,6 +56,30 @@ def test_these_are_unknown(name):
     assert not is_write(name)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "make_payment", "makePayment", "process_payment", "execute_trade", "sell_stock",
+        "wire_money", "open_ticket", "credit_account", "settle_invoice", "tweet",
+        "initiate_payout", "increment_counter", "complete_order",
+    ],
+)  # fmt: skip
+def test_verbs_of_anything_write_where_their_object_is_money_or_a_promise(name):
+    assert effect_of(name) is Effect.WRITES
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "make_plan", "process_image", "execute", "open_file", "open_url", "run_tests",
+        "run_sql", "start_server", "process_order_status", "request_info",
+        "complete_task",
+    ],
+)  # fmt: skip
+def test_verbs_of_anything_are_unknown_with_another_object(name):
+    assert effect_of(name) is Effect.UNKNOWN
+
+
 def test_names_that_a_project_adds_write_whatever_they_say():
     extra = frozenset({"zap", "get_money"})
     assert is_write("zap", extra)

@@ -196,3 +196,11 @@ def test_steps_in_any_order_give_the_same_answer():
     )
     assert of(turned_round(trace)) == of(trace)
     assert "got" in of(trace).headline
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("k", "1 character"), ("ok", "2 characters")]
+)
+def test_the_size_of_an_answer_is_said_in_good_english(text, size):
+    (found,) = FinalAnswerCheck().run(told(user(0, "Hi"), answer(1, text)))
+    assert found.headline == f"Final answer of {size}"

@@ -51,6 +51,21 @@ def test_arguments_are_equal_whatever_their_keys_look_like():
     assert found.answer is Answer.SIGNAL
 
 
+def test_what_takes_turns_is_said_with_how_many_calls():
+    found = one(row(*[("look", {}, "x"), ("turn", {}, "y")] * 2))
+    assert found.headline == (
+        "look and turn called in turns with the same arguments, 4 calls in a row"
+    )
+
+
+def test_a_retry_after_an_error_is_said_and_not_called_polling():
+    found = one(row(*[("get", {}, "Error: 503")] * 2, ("get", {}, "rows")))
+    assert (found.answer, found.reason_code) == (Answer.QUIET, "retried")
+    assert "tried again after an error" in found.reason
+    stuck = one(row(*[("get", {}, "Error: 503")] * 3))
+    assert stuck.answer is Answer.SIGNAL
+
+
 def test_other_arguments_or_another_tool_end_the_row():
     found = one(
         row(("get", {"id": 1}, "x"), ("get", {"id": 2}, "x"), ("got", {"id": 1}, "x"))

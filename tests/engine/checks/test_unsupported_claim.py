@@ -211,6 +211,76 @@ def test_numbers_that_are_found_do_not_need_the_missing_results():
     assert of(trace).answer is Answer.QUIET
 
 
+@pytest.mark.parametrize("where", [0, 1])
+def test_one_source_that_is_too_long_alone_is_not_applicable(where):
+    long = "word " * 120_000 + "418.50"
+    results = ["x", "y"]
+    results[where] = long
+    steps = [used(seq, "get", {}, each) for seq, each in enumerate(results)]
+    found = of(told(*steps, answer(2, "Your refund is 418.50.")))
+    assert (found.answer, found.reason_code) in {
+        (Answer.NOT_APPLICABLE, "too_much_text"),
+        (Answer.QUIET, "supported"),
+    }
+    assert of(told(*steps, answer(2, "It is 731.85."))).reason_code == "too_much_text"
+
+
+def test_an_answer_is_not_cut_through_a_number():
+    text = ("It is 1254.5 now. " * 4_000)[:65_530] + " 1254.5 and more of it"
+    found = claim(text)
+    assert found.evidence.facts["numbers"] == ["1254.5"]
+    assert found.answer is Answer.QUIET
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "退款金额为418.57元",
+        "您的退款418.57元已处理",
+        "合計4187円です",
+        "환불 금액은 418,570원입니다",
+        "\u0627\u0644\u0645\u0628\u0644\u063a \u0664\u0661\u0668\u066b\u0665\u0667 \u0631\u064a\u0627\u0644",
+        "Rückerstattung: 1.418,57 EUR",
+        "Remboursement : 1 418,57 €",
+        "Refund: USD418.57",
+        "Refund: Rs.418.57",
+        "Total:418.57",
+        "refund=418.57",
+        "Your refund is 42.00 EUR.",
+        "It is $0.57 more, so $16.57",
+    ],
+)
+def test_an_amount_from_nowhere_is_found_in_many_notations(text):
+    assert claim(text, {"price": 187.25}, "Hello").answer is Answer.SIGNAL
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Am 12. März 2024 um 14 Uhr",
+        "Le 25 décembre 2024 à 14h30",
+        "El 25 de diciembre",
+        "2024年12月25日 14时30分 第128步",
+        "2024년 12월 25일, 제128조",
+        "Popular in the 1990s and 1980s",
+        "Tel. 0221-123456, ext. 4127",
+        "ISO 27001 and a Boeing 737",
+        "§ 312 BGB, Artikel 128, Seite 4127, página 318",
+        "A screen of 1920x1080",
+    ],
+)
+def test_what_is_no_amount_in_other_languages_is_not_looked_up(text):
+    found = claim(text, digits=2)
+    assert (found.answer, found.reason_code) == (Answer.QUIET, "no_numbers")
+
+
+def test_two_digits_are_too_few_to_say_something_unless_a_project_wants_them():
+    trace = told(used(0, "get", {}, "x"), answer(1, "You have 47 points."))
+    assert of(trace).reason_code == "no_numbers"
+    assert of(trace, digits=2).answer is Answer.SIGNAL
+    assert "60 % of those with two digits" in " ".join(of(trace).evidence.not_modelled)
+
+
 def test_sources_that_are_too_long_are_not_applicable():
     long = " ".join(map(str, range(100_000, 130_000)))
     assert claim("It is 8849.25 metres.", long).reason_code == "too_much_text"

@@ -315,3 +315,11 @@ def test_a_mark_is_taken_as_it_is_written_bar_and_all(probe, answer):
     )
     assert said(fact("84920", probe), trace)[0] == answer
     assert said(fact("84920", "code of | tax"), trace)[1] == "not_needed"
+
+
+@pytest.mark.parametrize("piece", ["1 234 ", "12 ", "1,234,", "1.", "&amp;", "- 1 "])
+def test_a_long_answer_full_of_numbers_is_read_in_time(piece):
+    started = time.process_time()
+    text = piece * 100_000 + " 1234.5"
+    assert memory(text, "1234.5", "number") is Memory.RECALLED
+    assert time.process_time() - started < 5
