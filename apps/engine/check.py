@@ -283,13 +283,22 @@ def odds(probability: Fraction) -> str:
     return f"{_spaced(probability.numerator)} of {_spaced(probability.denominator)} ({share})"
 
 
-class Check(Protocol):
+class Limited(Protocol):
+    """`parameters` by name as JSON values, and `limits`, what each of them may be."""
+
+    @property
+    def parameters(self) -> dict[str, Any]: ...
+    @property
+    def limits(self) -> tuple[Parameter, ...]: ...
+
+
+class Check(Limited, Protocol):
     """A deterministic rule over a trace.
 
     The four texts answer: what is observed, why is the shape unusual, what makes it
     material, what happens after it fires. `basis` says whether there is a null model.
     `needs_bodies` is true only for a check that reads text. `parameters` is what `run`
-    depends on besides the trace, and `limits` what each of them may be.
+    depends on besides the trace.
     """
 
     @property
@@ -312,17 +321,13 @@ class Check(Protocol):
     def next_step(self) -> str: ...
     @property
     def needs_bodies(self) -> bool: ...
-    @property
-    def parameters(self) -> dict[str, Any]: ...
-    @property
-    def limits(self) -> tuple[Parameter, ...]: ...
 
     def run(self, trace: Trace) -> Iterator[Screening]:
         """Yield at least one answer about `trace`; the same trace, the same answers."""
         ...
 
 
-def check_limits(check: Check) -> None:
+def check_limits(check: Limited) -> None:
     """Raise `ValueError` with a sentence if a parameter of `check` is out of range."""
     values = check.parameters
     for limit in check.limits:

@@ -35,6 +35,12 @@ _OWNED: Final = ("start of the agent invocation", "end of the agent invocation")
 _LOOSE: Final = ("start of the trace", "end of the trace")
 
 
+def not_applicable(code: str, headline: str, why: str) -> Judgement:
+    """That a check cannot answer: its headline is the first sentence of the reason."""
+    reason = f"{headline}. {why}".rstrip()
+    return Judgement(Answer.NOT_APPLICABLE, code, headline, reason)
+
+
 def evidence_of_tools(tools: ToolSequence, **more: Any) -> Evidence:
     """Where the tool calls of one owner lie; `more` are further fields of evidence."""
     return _evidence_of_owner(tools, tools.steps, more)

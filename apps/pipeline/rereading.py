@@ -15,9 +15,11 @@ from apps.engine.format import Item, Note, Rejected, UnreadableTrace
 from apps.engine.formats import labels
 from apps.engine.trace import Trace
 from apps.pipeline.privacy import Privacy
+from apps.review.adopting import locked_signals
 from apps.review.erasing import lock_decided
 from apps.review.rescreening import READ_AGAIN, rescreen
 from apps.traces.batches import Batch, Receipt
+from apps.traces.behind import lock_whole_traces
 from apps.traces.codec import content_hash
 from apps.traces.matching import Found
 from apps.traces.operations import Claim, hold
@@ -76,6 +78,11 @@ class Rereading:
         """
         writer = Writer(self._claim)
         matches = self._plan.matches if self._plan else {}
+        found = (matches[place] for place, _ in batch.traces if place in matches)
+        changed = [one.known.trace_id for one in found if not one.is_same]
+        # All at once in the order of ids, as whoever ranks signals locks them.
+        lock_whole_traces(changed)
+        locked_signals(changed)
         for ordinal, trace in batch.traces:
             if ordinal not in matches:
                 continue

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Prefetch, QuerySet, prefetch_related_objects
+
 from apps.engine.check import Answer, Level
 from apps.review.models import HistoryEntry, Signal
 from apps.review.ranking import FACT_RANK
@@ -62,13 +64,7 @@ def settle(
     run twice: the second time changes nothing.
     """
     queued = _queued(trace_ids, lineup)
-    signals = list(
-        Signal.objects.select_for_update(of=("self",))
-        .filter(trace_id__in=trace_ids)
-        .select_related("screening")
-        .defer("screening__evidence")
-        .order_by("pk")
-    )
+    signals = locked_signals(trace_ids, answers=Screening.objects.defer(*_LATE))
     settling = _Settling(lineup, now, told=_last_told(signals))
     settling.sort_out(signals, queued)
     settling.write()
@@ -77,6 +73,24 @@ def settle(
     )
     standing.update(screening.trace_id for screening in settling.opened)
     return {trace_id: standing[trace_id] for trace_id in trace_ids}
+
+
+def locked_signals(
+    trace_ids: Sequence[int], *, answers: QuerySet[Screening] | None = None
+) -> list[Signal]:
+    """The signals of these traces with their answers, locked in the order of ids.
+
+    `answers` says which columns of the answers are read; all by default. Two queries.
+    """
+    # Not by a join: a row that changes while its lock is waited for is joined with what
+    # stood before, and may then be left out of the result.
+    rows = Signal.objects.select_for_update().filter(trace_id__in=trace_ids)
+    signals = list(rows.order_by("pk"))
+    prefetch_related_objects(
+        signals,
+        Prefetch("screening", Screening.objects.all() if answers is None else answers),
+    )
+    return signals
 
 
 def _queued(trace_ids: Sequence[int], lineup: LineUp) -> list[Screening]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -40,6 +41,7 @@ from apps.review.transitions import (
     following,
 )
 from apps.screening.operations import StoredScreening
+from apps.traces.behind import mark_behind
 
 
 class DecisionInput(msgspec.Struct, frozen=True):
@@ -109,11 +111,9 @@ def write_rescreened(signal: Signal, *, note: str) -> None:
 
 
 def _locked(signal_id: int) -> Signal:
-    return (
-        Signal.objects.select_for_update(of=("self",))
-        .select_related("screening", "claimed_by", "decided_by")
-        .get(pk=signal_id)
-    )
+    # Alone: what is joined stands as it did before the wait for the lock, and a signal
+    # that shows another answer since then would not be found at all.
+    return Signal.objects.select_for_update().get(pk=signal_id)
 
 
 def _write(
@@ -223,6 +223,18 @@ def release(*, signal_id: int, user: User) -> None:
         signal = _locked(signal_id)
         if is_held_by(signal, user):
             _release(signal, act=Act.RELEASED, by=user)
+            _follow_the_line_up(signal)
+
+
+def _follow_the_line_up(signal: Signal) -> None:
+    """Have the trace settled again if a decision on its released signal was undone.
+
+    While it was decided the line-up or the trace may have changed under it, so that
+    nothing gives this signal any more.
+    """
+    if HistoryEntry.objects.filter(signal=signal, act=Act.UNDONE.value).exists():
+        # After the commit: whoever holds a signal must not ask for its trace.
+        transaction.on_commit(partial(mark_behind, trace_id=signal.trace_id))
 
 
 def release_expired_claims() -> int:
@@ -233,6 +245,7 @@ def release_expired_claims() -> int:
             signal = _locked(signal_id)
             if signal.state == SignalState.CLAIMED and not lease_is_live(signal):
                 _release(signal, act=Act.EXPIRED, by=None)
+                _follow_the_line_up(signal)
                 released += 1
     return released
 

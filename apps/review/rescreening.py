@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from apps.review.adopting import settle
+from apps.review.adopting import locked_signals, settle
 from apps.review.models import Draft, HistoryEntry, Signal
 from apps.review.operations import open_signals, write_rescreened
 from apps.review.ranking import first_rank
@@ -58,13 +58,7 @@ def rescreen(
     """
     lineup = pin_new_checks(project_id=project_id, now=now)
     renewal = _Renewal(stored, moved, why, lineup)
-    signals = list(
-        Signal.objects.select_for_update(of=("self",))
-        .filter(trace_id=stored.trace_id)
-        .select_related("screening")
-        .order_by("pk")
-    )
-    renewal.sort_out(signals)
+    renewal.sort_out(locked_signals([stored.trace_id]))
     allow_erasing_history()
     Signal.objects.filter(pk__in=renewal.gone).delete()
     drop_answers(trace_id=stored.trace_id, kept_ids=renewal.kept)
@@ -181,7 +175,10 @@ class _Renewal:
                 continue
             before = signal.headline
             _point_at(signal, item)
-            _tell(signal, f"{self._why} The evidence is new. Before: {before}")
+            # Also where the last line says just that: only this saves the signal.
+            write_rescreened(
+                signal, note=f"{self._why} The evidence is new. Before: {before}"
+            )
         return new
 
 

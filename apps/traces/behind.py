@@ -52,6 +52,11 @@ def behind_count(project_id: int, name: str) -> int:
     return sum(rows.count() for rows in _sides(project_id, name))
 
 
+def mark_behind(*, trace_id: int) -> None:
+    """Have the line-up look at a trace again: its signals may not be what it gives."""
+    Trace.objects.filter(pk=trace_id).update(screened_as="")
+
+
 def lock_traces(wanted: Sequence[Behind]) -> list[Trace]:
     """Lock uploads and traces for the caller's transaction; skips what others hold.
 
@@ -72,3 +77,12 @@ def lock_traces(wanted: Sequence[Behind]) -> list[Trace]:
         .select_related("task")
         .order_by("pk")
     )
+
+
+def lock_whole_traces(trace_ids: Collection[int]) -> None:
+    """Lock traces whose content is to be replaced, for the caller's transaction.
+
+    The caller holds their upload.
+    """
+    rows = Trace.objects.select_for_update().filter(pk__in=trace_ids).order_by("pk")
+    list(rows.values_list("pk", flat=True))

@@ -34,6 +34,12 @@ CELLS = [
 ]
 
 
+def test_what_only_owners_may_is_said_without_a_higher_role():
+    assert refusal(Role.VIEWER, Permission.MANAGE_MEMBERS) == (
+        "Only an owner may manage members; you are a viewer."
+    )
+
+
 def test_every_permission_and_every_role_is_in_the_table():
     assert set(MATRIX) == set(Permission) == set(LEAST_ROLE)
     assert ROLES[1:] == tuple(Role)

@@ -51,6 +51,16 @@ def test_the_preview_follows_what_is_typed_and_saving_checks_everything(page, de
     assert Screening.objects.get(answer="signal", check_slug="contract-look-first")
 
 
+def test_what_is_wrong_is_said_in_a_line_not_in_a_column_of_letters(page, desk):
+    page.goto(f"/projects/{desk.slug}/contracts/new/")
+    page.get_by_label("What must hold").select_option("at_most")
+    page.get_by_label("Name", exact=True).fill("Few refunds")
+    note = page.locator("#preview .notes li", has_text="needs a number")
+    expect(note).to_be_visible(timeout=10_000)
+    box = note.bounding_box()
+    assert box["width"] > 2 * box["height"]
+
+
 def test_it_is_written_and_tried_without_scripts(open_page, owner, desk):
     page = open_page(owner, java_script_enabled=False)
     page.goto(f"/projects/{desk.slug}/contracts/new/")

@@ -5,9 +5,10 @@ import base64
 import pytest
 from playwright.sync_api import expect
 
+from apps.engine.formats.evalsite_writer import dump
 from apps.traces.models import Upload
 from tests.browser.scenes import HTML, PARTLY
-from tests.factories import CHAT, chat_bytes
+from tests.factories import CHAT, chat_bytes, decay_trace
 
 DROP = """async (files) => {
   const transfer = new DataTransfer();
@@ -57,6 +58,22 @@ def test_several_dropped_files_each_end_with_a_sentence(uploads, project):
         expect(row).to_have_attribute("data-state", state, timeout=30_000)
         expect(row).to_contain_text(words)
     assert Upload.objects.filter(project=project).count() == 3
+
+
+def test_the_first_file_ends_the_sentence_that_there_is_none(uploads):
+    expect(uploads.get_by_text("Nothing was uploaded yet")).to_be_visible()
+    drop(uploads, **{"good.jsonl": chat_bytes(CHAT)})
+    expect(uploads.get_by_text("Nothing was uploaded yet")).to_have_count(0)
+
+
+def test_the_number_beside_the_queue_grows_without_a_reload(uploads, project):
+    number = uploads.locator(f'.side-nav a[href="/projects/{project.slug}/queue/"] .n')
+    expect(number).to_contain_text("0")
+    drop(uploads, **{"falling.jsonl": dump(decay_trace(900, 700, 500, 300, 100, 50))})
+    expect(row_of(uploads, "falling.jsonl")).to_contain_text(
+        "signal to review", timeout=30_000
+    )
+    expect(number).to_contain_text("1")
 
 
 def test_a_row_leads_to_its_receipt_with_line_and_reason(uploads):

@@ -145,3 +145,21 @@ def test_a_kept_decision_does_not_stand_for_the_other_answers_of_its_key(
     assert [one.screening.scope for one in waits] == scopes[1:]
     assert [one.verdict for one in of_decay() if one.pk == first.pk] == ["confirm"]
     assert Trace.objects.get().signal_count == 2
+
+
+def test_new_evidence_is_kept_where_the_history_says_the_same_of_it_twice(
+    project, come, signal
+):
+    """Each time another key counts, and the headline of the new answer is the same."""
+    hashes = []
+    for place, percent in enumerate([60, 70, 80, 90]):
+        wish = Wish(key(project, last_percent=percent, max_chance=0.04))
+        adopt_key(project_id=project.pk, wish=wish, user_id=None, now=NOW)
+        come(call(40 + place, 1, 70, model=f"other-model-{place}"))
+        [after] = of_decay()
+        assert (after.pk, after.version) == (signal.pk, place + 1)
+        assert after.screening.evidence["parameters"]["last_percent"] == percent
+        hashes.append(after.screening.parameters_hash)
+    assert len(set(hashes)) == 4
+    notes = HistoryEntry.objects.filter(signal=signal, act="rescreened")
+    assert len(set(notes.values_list("note", flat=True))) == 1

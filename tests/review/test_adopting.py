@@ -14,7 +14,7 @@ from apps.review.transitions import NotPossibleNow, SignalState, Verdict
 from apps.screening.lineup import lineup_of
 from apps.screening.models import Screening
 from apps.traces.models import Trace, Upload
-from tests.adopting import FALLING, STEEP, acts, adopt, pause
+from tests.adopting import FALLING, STEEP, acts, adopt, caught_up, pause
 from tests.factories import NOW, decay_trace, upload_traces
 
 CONFIRM = DecisionInput(verdict=Verdict.CONFIRM, note="Lost the order number.")
@@ -168,6 +168,27 @@ class TestDecidedSignals:
         review.undo(signal_id=falling.pk, user=reviewer, base_version=version)
         adopt(project, last_percent=30)
         assert signal_on("falling").state == SignalState.SUPERSEDED
+
+    def test_one_that_was_undone_leaves_with_its_claim_if_nothing_gives_it(
+        self, project, two, reviewer, django_capture_on_commit_callbacks
+    ):
+        falling, steep = two
+        for signal in two:
+            decide(signal, reviewer, DISMISS)
+        adopt(project, last_percent=30)
+        for signal in two:
+            version = Signal.objects.get(pk=signal.pk).version
+            review.undo(signal_id=signal.pk, user=reviewer, base_version=version)
+        with django_capture_on_commit_callbacks(execute=True):
+            review.release(signal_id=falling.pk, user=reviewer)
+        Signal.objects.filter(pk=steep.pk).update(claimed_until=NOW)
+        with django_capture_on_commit_callbacks(execute=True):
+            assert review.release_expired_claims() == 1
+        caught_up(project)
+        assert signal_on("falling").state == SignalState.SUPERSEDED
+        assert signal_on("steep").state == SignalState.OPEN
+        assert signal_on("steep").screening.evidence["parameters"]["last_percent"] == 30
+        assert Trace.objects.get(name="falling").signal_count == 0
 
     def test_the_same_is_not_told_twice(self, project, two, reviewer):
         for signal in two:

@@ -17,10 +17,8 @@ from apps.screening.lineup import lineup_of
 from apps.screening.models import Adoption, RegressionCase
 from apps.screening.operations import evidence_document
 from apps.screening.regression import (
-    NewCase,
     cases_of,
     frozen,
-    make_case,
     rename_case,
     restore_case,
     retire_case,
@@ -30,7 +28,7 @@ from apps.screening.regression import (
 from apps.traces.models import Trace
 from apps.traces.operations import allow_erasing_history
 from apps.traces.queries import engine_trace
-from tests.adopting import FALLING, STEEP, adopt, key
+from tests.adopting import FALLING, STEEP, adopt, kept_quiet, key, make_regression_case
 from tests.factories import (
     NOW,
     decay_trace,
@@ -52,7 +50,7 @@ def nothing_remembered():
 def case(project) -> RegressionCase:
     """The falling trace must stay quiet; what counts now gives a signal on it."""
     upload_traces(project, decay_trace(*FALLING, name="falling"))
-    return kept_quiet(project)[0]
+    return make_regression_case(project)
 
 
 @pytest.mark.parametrize("structure_only", [False, True], ids=["whole", "structure"])

@@ -305,6 +305,14 @@ def test_a_refusal_says_which_role_is_needed(rooms, project):
     assert "Only a reviewer or higher may decide signals" in answer.content.decode()
 
 
+def test_the_overview_lets_nobody_press_what_they_may_not_do(rooms, project):
+    for role, is_disabled in ((Role.VIEWER, True), (Role.REVIEWER, False)):
+        page = ask(signed_in_as(make_member(project, role)), "overview", rooms)
+        button = page.content.decode().split('data-key="g"')[1].split(">")[0]
+        assert (" disabled" in button) is is_disabled
+        assert ("Only a reviewer or higher" in button) is is_disabled
+
+
 class TestTheJsonDoor:
     """API tokens: hashed, scoped, of one project."""
 

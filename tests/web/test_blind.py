@@ -286,7 +286,7 @@ class TestTheQueue:
         url = reverse("queue", args=[full.slug])
         first = web.get(url)
         assert self.rows(first) == "ssssb" * 12 + "ss"
-        assert "20 blind looks among them" in first.content.decode()
+        assert "20 blind looks mixed in" in first.content.decode()
         assert first.context["mixed"].next_query.endswith("&looks=12")
         second = web.get(url + first.context["mixed"].next_query)
         assert self.rows(second) == "ssssb" * 2 + "ss" + "b" * 6

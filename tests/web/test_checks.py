@@ -83,6 +83,15 @@ class TestReference:
 class TestProject:
     """What the checks gave in one project."""
 
+    @pytest.mark.parametrize("slug", ["latency-shift", "error-rate-shift"])
+    def test_a_check_without_a_baseline_says_where_to_choose_one(
+        self, web, place, slug
+    ):
+        answer = of(web, place, slug)
+        assert "this project has none" in words(answer)
+        assert reverse("sets", args=[place.slug]) in answer.content.decode()
+        assert "this project has none" not in words(of(web, place, "output-decay"))
+
     def test_the_list_has_every_check_of_the_line_up(self, web, place):
         said = words(web.get(reverse("project-checks", args=[place.slug])))
         for check in CHECKS:

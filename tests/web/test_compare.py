@@ -115,6 +115,12 @@ class TestComparing:
             side_by_side(web, filled, *keys())
         )
 
+    def test_one_trace_on_both_sides_is_said_in_the_singular(self, web, filled):
+        one = Trace.objects.filter(project=filled).first()
+        save(web, filled, ids=str(one.pk))
+        page = text_of(side_by_side(web, filled, "release-4", keys()[0]))
+        assert "1 trace is in both sets and counts on both sides" in page
+
     def test_a_set_beside_itself_is_a_sentence(self, web, filled):
         key = keys()[0]
         page = text_of(side_by_side(web, filled, key, key))

@@ -97,6 +97,39 @@ def test_a_contract_is_saved_checked_and_listed_with_its_counts(web, desk):
     assert "before every tool call named “refund”" in text_of(shown)
 
 
+def test_counts_of_a_contract_that_nothing_answered_yet_are_no_zeros(web, desk):
+    new(web, desk, PRECEDES)
+    listed = web.get(reverse("contracts", args=[desk.slug]))
+    page = text_of(listed)
+    assert "Catching up: 4 traces are not answered yet" in page
+    assert "— — — active" in page
+    assert 'hx-select="#answers"' in listed.content.decode()
+    one = reverse("contract", args=[desk.slug, "look-before-you-refund"])
+    page = text_of(web.get(one))
+    assert "Catching up: 4 traces are not answered yet" in page
+    assert "nothing breaks it" not in page
+    while catch_up(project_id=desk.pk, clock=lambda: NOW):
+        pass
+    listed = web.get(reverse("contracts", args=[desk.slug]))
+    assert "Catching up" not in text_of(listed)
+    assert "hx-select" not in listed.content.decode()
+
+
+def test_a_contract_that_applied_to_nothing_is_not_said_to_hold(web, desk):
+    new(web, desk, {**PRECEDES, "select_name": "pay"})
+    while catch_up(project_id=desk.pk, clock=lambda: NOW):
+        pass
+    one = reverse("contract", args=[desk.slug, "look-before-you-refund"])
+    page = text_of(web.get(one))
+    assert "it applied to nothing yet" in page
+    assert "nothing breaks it" not in page
+
+
+def test_trying_says_what_it_asks_once_above_the_list(web, desk):
+    page = text_of(new(web, desk, PRECEDES, act="preview"))
+    assert page.count("before every tool call named “refund”") == 1
+
+
 def test_trying_shows_what_breaks_it_and_stores_nothing(web, desk):
     page = text_of(new(web, desk, PRECEDES, act="preview"))
     assert "1 breaks it 2 hold 1 does not apply" in page

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.review import operations as review
 from apps.review.models import Signal
 from apps.review.transitions import Verdict
 from apps.screening.models import RegressionCase
@@ -24,6 +25,11 @@ from tests.web.visiting import assert_inert, text, url
 def two(project):
     upload_runs(project, "falling", "steep")
     return project
+
+
+def test_the_list_of_checks_leads_to_the_cases(web, two):
+    page = web.get(url(two, "project-checks")).content.decode()
+    assert f'href="{url(two, "regression")}"' in page
 
 
 class TestRegressionCases:
@@ -64,6 +70,18 @@ class TestRegressionCases:
         adopt(two, last_percent=30)
         page = text(web.get(url(two, "regression")))
         assert '<span class="pill green">quiet</span>' in page
+
+    def test_a_case_says_when_its_dismissal_was_taken_back(
+        self, web, two, dismissed, reviewer
+    ):
+        web.post(url(two, "signal-keep-quiet", dismissed.pk))
+        assert "taken back" not in text(web.get(url(two, "regression")))
+        review.undo(
+            signal_id=dismissed.pk, user=reviewer, base_version=dismissed.version
+        )
+        page = text(web.get(url(two, "regression")))
+        assert "That dismissal has been taken back since." in page
+        assert url(two, "signal", dismissed.pk) in page
 
     def test_a_case_is_renamed_retired_and_restored(self, web, two, dismissed):
         web.post(url(two, "signal-keep-quiet", dismissed.pk))

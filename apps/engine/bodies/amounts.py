@@ -37,8 +37,11 @@ _LABELS: Final = (
     r"|sample|example|exercise|article|rule|note|ticket|order|account|zip|day|week|top)"
 )
 # Every alternative is bounded or cannot give back what it took, so that no text makes
-# the search slow.
+# the search slow. What stands before them is true wherever one of them begins (at the
+# start, at a word, a digit or one of a few marks; a name with a number behind it): it
+# changes nothing but the time, which three quarters of went into places between.
 _NOT_AMOUNTS: Final = re.compile(
+    r"(?=[`\n§第제+(\d]|\b\w{1,12}(?:://|\W{0,6}\d)|\A)(?:"
     r"```.*?(?:```|\Z)"
     r"|`[^`\n]{0,400}`"
     r"|\b(?:https?|ftp|file)://[^\s<>\"')\]]{1,2000}"
@@ -51,7 +54,7 @@ _NOT_AMOUNTS: Final = re.compile(
     r"|\b\d{1,2}\s?(?:uhr\b|h\d{2}\b)|\b0\d{1,5}[\s/\-]\d{3,10}\b|§{1,2}\s?\d{1,5}\b"
     r"|\b[1-9]\d{3}s\b|\b\d{3,5}[x\u00d7]\d{3,5}\b"
     r"|[第제]\s?\d{1,6}|\d{1,4}\s?[年月日号號時时点點分秒년월일시초호]"
-    rf"|\b{_MONTHS}\s{{1,3}}\d{{1,2}}(?:st|nd|rd|th)?\b(?:\s?[-\u2013]\s?\d{{1,2}}\b)?"
+    rf"|\b(?=\w{{3,12}}\b\.?\s{{1,3}}\d){_MONTHS}\s{{1,3}}\d{{1,2}}(?:st|nd|rd|th)?\b(?:\s?[-\u2013]\s?\d{{1,2}}\b)?"
     rf"|\b\d{{1,2}}(?:st|nd|rd|th|\.|er)?\s{{1,3}}(?:(?:of|de)\s{{1,3}})?{_MONTHS}"
     r"|\b(?:24|48|72)[\s-]?(?:h|hrs?|hours?)\b|\b60[\s-]?(?:mins?|minutes?|secs?|seconds?)\b"
     r"|\b12[\s-]?months?\b|\b365[\s-]?days?\b"
@@ -59,7 +62,8 @@ _NOT_AMOUNTS: Final = re.compile(
     r"|\+\d[\d\s().\-]{6,20}\d"
     r"|\(?\b\d{3}\)?[\s.\-]\d{3}[\s.\-]\d{4}\b"
     r"|\bv?\d{1,6}(?:\.\d{1,6}){2,6}\b"
-    rf"|\b{_LABELS}\b\.?\s{{0,2}}[#:]?\s{{0,2}}\d[\d,.\-]{{0,12}}",
+    r"|\b(?=\w{2,12}\b\.?\s{0,2}[#:]?\s{0,2}\d)"
+    rf"{_LABELS}\b\.?\s{{0,2}}[#:]?\s{{0,2}}\d[\d,.\-]{{0,12}})",
     re.IGNORECASE | re.DOTALL,
 )
 _NUMBER: Final = re.compile(r"\d+(?:[.,'\u2019_\u00a0\u202f\u2009]\d+)*")

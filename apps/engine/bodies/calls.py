@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from apps.engine.bodies.canonical import canonical, opened
+from apps.engine.bodies.numerals import has
 from apps.engine.bodies.recorded import NO_BODIES, REDACTED, has_bodies
 from apps.engine.sequences import once_per_trace, tool_sequences
 from apps.engine.trace import (
@@ -121,7 +122,7 @@ class ToolLane(msgspec.Struct, frozen=True):
         if not self.unknown:
             return ""
         return (
-            f" {self.unknown} of {len(self.calls)} calls have no arguments that can be "
+            f" {self.unknown} of {len(self.calls)} calls {has(self.unknown)} no arguments that can be "
             "compared (not recorded, or redacted)."
         )
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from apps.engine.bodies.canonical import opened
+from apps.engine.bodies.recorded import REDACTED
 from apps.engine.trace import Body
 
 _KEYS: Final = (
@@ -32,13 +33,17 @@ _INSIDE: Final = (
 _DEEP: Final = 3
 _DEEPEST: Final = 12
 _LISTS: Final = ("tools", "functionDeclarations", "function_declarations")
-_ONE: Final = ("function", "toolSpec", "tool")
+_ONE: Final = ("function", "custom", "toolSpec", "tool")
 _ASKED: Final = frozenset(
     {"tool_call", "tool_use", "function_call", "tool-call", "toolCall", "function"}
 )
+# Lists of names that are known only while the model works.
+_SERVERS: Final = frozenset({"mcp", "mcp_toolset", "tool_search", "namespace"})
 _PREFIXES: Final = ("functions.", "default_api.")
 _ODD: Final = re.compile(r"[^A-Za-z0-9_-]")
 _MANY: Final = 512
+UNNAMED_TOOL: Final = "(unnamed tool)"
+"""What readers call a tool that was asked for without a name."""
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -123,15 +128,16 @@ class _Found:
             self._add_object(value, depth)
 
     def _add_name(self, text: str) -> None:
-        # A definition that was cut, or one that is no JSON, is a long text.
-        if len(text) > 128 or text[:1] in "{[":
+        # A definition that was cut, or one that is no JSON, is a long text; a name that
+        # holds a mark of redaction may be any.
+        if len(text) > 128 or text[:1] in "{[" or REDACTED in text:
             self.is_open = True
         elif text:
             self.names.add(plain_name(text))
 
     def _add_object(self, value: dict[str, Any], depth: int) -> None:
         kind = value.get("type")
-        if kind == "mcp" or "server_url" in value or "server_label" in value:
+        if kind in _SERVERS or "server_url" in value or "server_label" in value:
             self.is_open = True
             return
         for key in (*_LISTS, *_ONE):

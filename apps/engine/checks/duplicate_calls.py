@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from apps.engine.bodies import CalledTool, ToolLane, tool_lanes
 from apps.engine.bodies.calls import calls_absent
+from apps.engine.bodies.numerals import counted, none_has
 from apps.engine.check import (
     Answer,
     Basis,
@@ -104,8 +105,8 @@ class DuplicateCalls:
                 Answer.NOT_APPLICABLE,
                 "no_arguments",
                 "No arguments recorded",
-                f"None of the {len(lane.calls)} tool calls has arguments that can be "
-                "compared: they are not recorded, or redacted.",
+                none_has(len(lane.calls), "tool call", "arguments that can be compared")
+                + ": they are not recorded, or redacted.",
             )
             return said.with_evidence(_evidence(lane, [], 0), hashed)
         groups = _groups(known, self.times)
@@ -114,12 +115,34 @@ class DuplicateCalls:
             said = Judgement(
                 Answer.QUIET,
                 "all_different",
-                f"No duplicates in {len(known)} tool calls",
-                f"No tool call was made {self.times} times with the same arguments."
+                f"No call made {_often(self.times)} in {counted(len(known), 'tool call')}",
+                f"No tool call was made {_often(self.times)} with the same arguments."
                 f"{lane.unknown_words}",
             )
             return said.with_evidence(evidence, hashed)
-        return _counted(lane, groups, len(known)).with_evidence(evidence, hashed)
+        return self._counted(lane, groups, len(known)).with_evidence(evidence, hashed)
+
+    def _counted(
+        self, lane: ToolLane, groups: list[list[CalledTool]], known: int
+    ) -> Judgement:
+        again, most = _again(groups), groups[0]
+        which = (
+            ""
+            if self.times == 2
+            else f" that was made {self.times} times or more often"
+        )
+        return Judgement(
+            Answer.SIGNAL,
+            "duplicates",
+            f"{again} of {known} tool calls {_repeat(again)} an earlier one{which}",
+            f"{again} of {known} tool calls ({percent(again / known)}) {_repeat(again)} "
+            f"an earlier one of the same agent{which}; most often {most[0].name}, made "
+            f"{_often(len(most))} with the same arguments.{lane.unknown_words}",
+        )
+
+
+def _repeat(number: int) -> str:
+    return "repeats" if number == 1 else "repeat"
 
 
 def _groups(calls: list[CalledTool], times: int) -> list[list[CalledTool]]:
@@ -136,16 +159,8 @@ def _again(groups: list[list[CalledTool]]) -> int:
     return sum(len(group) - 1 for group in groups)
 
 
-def _counted(lane: ToolLane, groups: list[list[CalledTool]], known: int) -> Judgement:
-    again, most = _again(groups), groups[0]
-    return Judgement(
-        Answer.SIGNAL,
-        "duplicates",
-        f"{again} of {known} tool calls made before with the same arguments",
-        f"{again} of {known} tool calls ({percent(again / known)}) repeat an earlier "
-        f"one of the same agent; most often {most[0].name}, {len(most)} times with the "
-        f"same arguments.{lane.unknown_words}",
-    )
+def _often(times: int) -> str:
+    return "twice" if times == 2 else f"{times} times"
 
 
 def _evidence(lane: ToolLane, groups: list[list[CalledTool]], known: int) -> Evidence:

@@ -6,9 +6,8 @@ It does not say that the agent erred: a tool that is down fails for everybody.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -16,22 +15,20 @@ from apps.engine.check import (
     MAX_CHANCE,
     Answer,
     Basis,
-    Chance,
     Evidence,
     Judgement,
     Level,
     Parameter,
     Screening,
-    check_limits,
     hash_of_inputs,
     percent,
 )
 from apps.engine.nulls import ErrorBaseline, error_shift
 from apps.engine.nulls import ErrorShift as Shift
+from apps.engine.rules import OF_ITSELF, ShiftRule
 from apps.engine.sequences.calls import failures_by_name, says_how_tools_ended
 from apps.engine.trace import StepKind, StepStatus, ToolCall, Trace
 
-_MODEL: Final = "this trace is exchangeable with the traces of the baseline"
 _ASSUMPTIONS: Final = (
     "The trace could as well have been one of the baseline: same tools in the same "
     "state, same kind of task. Nothing is assumed about calls within a trace."
@@ -42,50 +39,46 @@ _NOT_MODELLED: Final = (
     "A call without a recorded status counts as one without a recorded failure.",
     "The expected count is an upper bound: it takes every rank that is rare enough, "
     "however few calls failed.",
-    "A trace of the baseline itself is compared with a set that holds it too.",
+    OF_ITSELF,
 )
 
 
 @dataclass(frozen=True)
-class ErrorRateShift:
+class ErrorRateShift(ShiftRule[ErrorBaseline]):
     """Compares how many tool calls failed with a baseline set, tool by tool.
 
-    `fewest_failures` (1 to 1,000) must have failed. `baseline` is `None` until a
-    project names one; `baseline_key` changes whenever it does.
+    `fewest_failures` (1 to 1,000) must have failed.
     """
 
     fewest_failures: int = 2
-    max_chance: float = 0.05
-    baseline: ErrorBaseline | None = None
-    baseline_name: str = ""
-    baseline_key: str = ""
-    slug: str = field(default="error-rate-shift", init=False)
-    label: str = field(default="Error-rate shift", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
-    basis: Basis = field(default=Basis.STATISTIC, init=False)
-    needs_bodies: bool = field(default=False, init=False)
-    observes: str = field(
-        default="How many tool calls of a trace failed, beside what the rates of the "
-        "same tools in the project's baseline set let expect.",
-        init=False,
-    )
-    null_model: str = field(
-        default="If the trace were one more of the baseline, its failures beyond what "
-        "is expected could rank anywhere among theirs: the chance is the share of "
-        "traces that exceed by as much. It cannot be smaller than 1 / (traces + 1), "
-        "so a small baseline never gives a signal.",
-        init=False,
-    )
-    next_step: str = field(
-        default="Read the failed calls and their errors. Is the tool down for "
-        "everybody, or did this agent call it wrongly? Compare the two sets side by "
-        "side before you confirm.",
-        init=False,
-    )
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+    slug = "error-rate-shift"
+    label = "Error-rate shift"
+    version = 1
+    level = Level.REVIEW_SIGNAL
+    basis = Basis.STATISTIC
+    needs_bodies = False
+    directions = 1
+    compared, scored, alike = "failures", "tool calls", "tools"
+    limits = (
+        Parameter("fewest_failures", "Fewest failed calls", 1, 1_000, unit="calls"),
+        MAX_CHANCE,
+    )
+    observes = (
+        "How many tool calls of a trace failed, beside what the rates of the same "
+        "tools in the project's baseline set let expect."
+    )
+    null_model = (
+        "If the trace were one more of the baseline, its failures beyond what is "
+        "expected could rank anywhere among theirs: the chance is the share of traces "
+        "that exceed by as much. It cannot be smaller than 1 / (traces + 1), so a "
+        "small baseline never gives a signal."
+    )
+    next_step = (
+        "Read the failed calls and their errors. Is the tool down for everybody, or "
+        "did this agent call it wrongly? Compare the two sets side by side before you "
+        "confirm."
+    )
 
     @property
     def material_when(self) -> str:
@@ -96,23 +89,6 @@ class ErrorRateShift:
             f"baseline lets expect, and at most {percent(self.max_chance)} of traces "
             "would exceed it by as much. Fewer failures than expected are never a "
             "signal."
-        )
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The fewest failures, the largest chance, and which baseline (or nothing)."""
-        return {
-            "fewest_failures": self.fewest_failures,
-            "max_chance": self.max_chance,
-            "baseline": self.baseline_key,
-        }
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """What may be set by hand; the baseline is chosen among the trace sets."""
-        return (
-            Parameter("fewest_failures", "Fewest failed calls", 1, 1_000, unit="calls"),
-            MAX_CHANCE,
         )
 
     def run(self, trace: Trace) -> Iterator[Screening]:
@@ -127,7 +103,7 @@ class ErrorRateShift:
         if said is None and self.baseline is not None:
             shift = error_shift(self.baseline, failures)
         if shift is None or shift.by_trace is None:
-            said = said or _nothing_alike(failures)
+            said = said or self.nothing_alike(failures, "the tools")
             yield said.with_evidence(evidence, inputs)
             return
         chance = shift.by_trace
@@ -137,13 +113,7 @@ class ErrorRateShift:
 
     def _not_applicable(self, calls: int, *, is_told: bool) -> Judgement | None:
         if self.baseline is None:
-            return Judgement(
-                Answer.NOT_APPLICABLE,
-                "no_baseline",
-                "No baseline set is named",
-                "The project names no trace set as its baseline, so there is nothing "
-                "to compare the failures with.",
-            )
+            return self.no_baseline()
         if not calls:
             return Judgement(
                 Answer.NOT_APPLICABLE,
@@ -159,18 +129,7 @@ class ErrorRateShift:
                 "Neither the trace nor the baseline records a tool call as failed or "
                 "successful: unknown is not success.",
             )
-        traces = len(self.baseline.scores)
-        if not traces or 1 / (traces + 1) > self.max_chance:
-            words = f"{traces} {'trace' if traces == 1 else 'traces'}"
-            return Judgement(
-                Answer.NOT_APPLICABLE,
-                "baseline_too_small",
-                f"The baseline has {words} with tool calls: too few",
-                f"With {words} no chance can be below "
-                f"{percent(1 / (traces + 1))}, and a signal asks for at most "
-                f"{percent(self.max_chance)}.",
-            )
-        return None
+        return self.too_small(self.baseline)
 
     def _judged(self, shift: Shift, chance: float) -> Judgement:
         shape = (
@@ -214,16 +173,14 @@ class ErrorRateShift:
             evidence,
             length=shift.calls,
             effect=(shift.failed - shift.expected) / shift.calls,
-            chance=Chance(
-                value=chance,
-                model=_MODEL,
+            chance=self.chance(
+                chance,
+                shift.traces,
                 assumptions=_ASSUMPTIONS,
-                method=f"rank among {shift.traces:,} traces of the baseline; near to "
-                "exact, as each of them is set against the others and this one against "
-                "all",
-                floor=1 / (shift.traces + 1),
+                method="; near to exact, as each of them is set against the others and "
+                "this one against all",
             ),
-            chance_of_signal=_most_often(self.max_chance, shift.traces),
+            chance_of_signal=self.most_often(shift.traces),
             steps=steps,
             not_modelled=_NOT_MODELLED,
             facts={
@@ -251,20 +208,4 @@ def _failed_steps(trace: Trace, without: set[str]) -> tuple[int, ...]:
             and isinstance(step.call, ToolCall)
             and f"tool {step.call.name}" not in without
         )
-    )
-
-
-def _most_often(max_chance: float, traces: int) -> float:
-    """How often chance gives a rank this far out, at most."""
-    return int(Fraction(str(max_chance)) * (traces + 1)) / (traces + 1)
-
-
-def _nothing_alike(failures: dict[str, tuple[int, int]]) -> Judgement:
-    names = ", ".join(list(failures)[:3])
-    return Judgement(
-        Answer.NOT_APPLICABLE,
-        "nothing_alike",
-        "The baseline has no tools like these",
-        f"None of the tools called here ({names}) was called often enough in the "
-        "baseline.",
     )

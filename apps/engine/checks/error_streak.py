@@ -7,8 +7,7 @@ that fails on purpose is recorded as a failed call too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -22,14 +21,14 @@ from apps.engine.check import (
     Parameter,
     Screening,
     chance_as_float,
-    check_limits,
     hash_of_inputs,
     percent,
 )
 from apps.engine.nulls.streaks import streak_chance
-from apps.engine.sequence_answers import evidence_of_tools, no_tool_calls
-from apps.engine.sequences import ToolSequence, outermost_calls, tool_sequences
-from apps.engine.trace import Step, StepStatus, ToolCall, Trace
+from apps.engine.rules import ToolRule
+from apps.engine.sequence_answers import evidence_of_tools
+from apps.engine.sequences import ToolSequence, outermost_calls
+from apps.engine.trace import Step, StepStatus, ToolCall
 
 _NOT_MODELLED: Final = (
     "One cause for many failures: a service that is down fails every call.",
@@ -59,7 +58,7 @@ class _Failures(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class ErrorStreak:
+class ErrorStreak(ToolRule):
     """Looks for failed tool calls in a row within one agent invocation.
 
     `min_failures` (2 to 100) is the shortest row that is a signal. Raises `ValueError`
@@ -67,34 +66,31 @@ class ErrorStreak:
     """
 
     min_failures: int = 3
-    slug: str = field(default="error-streak", init=False)
-    label: str = field(default="Error streak", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
-    basis: Basis = field(default=Basis.FACT, init=False)
-    needs_bodies: bool = field(default=False, init=False)
-    observes: str = field(
-        default="The recorded status of the tool calls of one agent invocation, in "
-        "order. A call without a status is neither a success nor a failure: it ends a "
-        "row, and the answer says how many calls have one.",
-        init=False,
-    )
-    null_model: str = field(
-        default="None: a recorded failure is a fact, and failures in a row are "
-        "counted. How often the same failures in random order would stand in such a "
-        "row is shown as clustering. It decides nothing: where every call fails it is "
-        "100 %, and still worth a look.",
-        init=False,
-    )
-    next_step: str = field(
-        default="Read the failed calls and what the agent did after each one: did it "
-        "change anything, or send the same again? Tell a tool that was down from an "
-        "agent that misuses it, and look at what it then told the user.",
-        init=False,
-    )
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+    slug = "error-streak"
+    label = "Error streak"
+    version = 1
+    level = Level.REVIEW_SIGNAL
+    basis = Basis.FACT
+    needs_bodies = False
+    without_calls = "no call could fail"
+    limits = (Parameter("min_failures", "Failures in a row", 2, 100, unit="calls"),)
+    observes = (
+        "The recorded status of the tool calls of one agent invocation, in order. A "
+        "call without a status is neither a success nor a failure: it ends a row, and "
+        "the answer says how many calls have one."
+    )
+    null_model = (
+        "None: a recorded failure is a fact, and failures in a row are counted. How "
+        "often the same failures in random order would stand in such a row is shown as "
+        "clustering. It decides nothing: where every call fails it is 100 %, and still "
+        "worth a look."
+    )
+    next_step = (
+        "Read the failed calls and what the agent did after each one: did it change "
+        "anything, or send the same again? Tell a tool that was down from an agent "
+        "that misuses it, and look at what it then told the user."
+    )
 
     @property
     def material_when(self) -> str:
@@ -104,25 +100,8 @@ class ErrorStreak:
             "one after another, with no call in between that succeeded or has no status."
         )
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The shortest row of failures that is a signal."""
-        return {"min_failures": self.min_failures}
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """What the parameter may be."""
-        return (Parameter("min_failures", "Failures in a row", 2, 100, unit="calls"),)
-
-    def run(self, trace: Trace) -> Iterator[Screening]:
-        """Yield one answer for each owner of tool calls, or one that there are none."""
-        owners = tool_sequences(trace)
-        if not owners:
-            yield no_tool_calls(self.slug, "no call could fail")
-        for tools in owners:
-            yield self._screening(tools)
-
-    def _screening(self, tools: ToolSequence) -> Screening:
+    def screening(self, tools: ToolSequence) -> Screening:
+        """The answer about the tool calls of one owner."""
         found = _failures(tools)
         said = self._judged(found)
         read = [(_name(step), step.status) for step in found.calls]

@@ -213,14 +213,19 @@ def _empty(answer: FinalAnswer) -> Judgement:
 
 def _ended_in_a_tool(end: _End) -> Judgement:
     """What is said where tool calls follow the last answer."""
-    ending = next((name for name in end.names if ends_a_task(name)), None)
+    name = end.names[-1]
+    ending = next((one for one in reversed(end.names) if ends_a_task(one)), None)
     if ending is not None:
+        where = (
+            f"The trace ends in {ending}"
+            if ending == name
+            else f"Among the calls after the last answer is {ending}"
+        )
         return _not_read(
             "ended_by_a_tool",
-            f"The trace ends in {ending}, a tool that ends a task by design, so no "
-            "answer is expected after it.",
+            f"{where}, a tool that ends a task by design, so no answer is expected "
+            "after it.",
         )
-    name = end.names[-1]
     if end.waiting and not end.results_recorded:
         return _not_read(
             "results_not_recorded",

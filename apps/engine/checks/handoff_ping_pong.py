@@ -7,7 +7,7 @@ group chat, are none, and neither is getting the work back because a callee fini
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -20,10 +20,10 @@ from apps.engine.check import (
     Level,
     Parameter,
     Screening,
-    check_limits,
     hash_of_inputs,
 )
-from apps.engine.sequence_answers import ORDERS
+from apps.engine.rules import Rule, nothing_read
+from apps.engine.sequence_answers import ORDERS, not_applicable
 from apps.engine.sequences import Turn, has_handoffs, turns_of
 from apps.engine.trace import OrderSource, Trace
 
@@ -42,7 +42,7 @@ class _Rally(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class HandoffPingPong:
+class HandoffPingPong(Rule):
     """Looks for handoffs that go back and forth between the same two agents.
 
     A return is a handoff back to the agent that handed over just before. `min_returns`
@@ -52,32 +52,37 @@ class HandoffPingPong:
 
     min_returns: int = 2
     most_calls: int = 0
-    slug: str = field(default="handoff-ping-pong", init=False)
-    label: str = field(default="Handoff ping-pong", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
-    basis: Basis = field(default=Basis.FACT, init=False)
-    needs_bodies: bool = field(default=False, init=False)
-    observes: str = field(
-        default="Which agent acted when, and where the file records a handoff between "
-        "two turns: a handoff step of the first agent, or an invocation of the second "
-        "that began by handoff. Turns that a program deals out are no handoffs.",
-        init=False,
-    )
-    null_model: str = field(
-        default="None: a recorded handoff is a fact. Handoffs are choices of agents "
-        "that read each other, so no order of them is called random.",
-        init=False,
-    )
-    next_step: str = field(
-        default="Read what each agent said when it handed over: does either know that "
-        "the other already declined? Look for a task that belongs to neither, and at "
-        "what the user got in the end.",
-        init=False,
-    )
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+    slug = "handoff-ping-pong"
+    label = "Handoff ping-pong"
+    version = 1
+    level = Level.REVIEW_SIGNAL
+    basis = Basis.FACT
+    needs_bodies = False
+    limits = (
+        Parameter("min_returns", "Returns in a row", 2, 100, unit="handoffs"),
+        Parameter(
+            "most_calls",
+            "Tool calls of a turn without work",
+            0,
+            1_000,
+            unit="calls",
+        ),
+    )
+    observes = (
+        "Which agent acted when, and where the file records a handoff between two "
+        "turns: a handoff step of the first agent, or an invocation of the second that "
+        "began by handoff. Turns that a program deals out are no handoffs."
+    )
+    null_model = (
+        "None: a recorded handoff is a fact. Handoffs are choices of agents that read "
+        "each other, so no order of them is called random."
+    )
+    next_step = (
+        "Read what each agent said when it handed over: does either know that the "
+        "other already declined? Look for a task that belongs to neither, and at what "
+        "the user got in the end."
+    )
 
     @property
     def material_when(self) -> str:
@@ -92,25 +97,6 @@ class HandoffPingPong:
             "agent that had just handed it over (A to B, B to A, A to B are 2 returns). "
             f"A turn in between that {work}, a third agent or a word of the user ends "
             "the row."
-        )
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The returns in a row, and the tool calls of a turn that is no work."""
-        return {"min_returns": self.min_returns, "most_calls": self.most_calls}
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """What each parameter may be."""
-        return (
-            Parameter("min_returns", "Returns in a row", 2, 100, unit="handoffs"),
-            Parameter(
-                "most_calls",
-                "Tool calls of a turn without work",
-                0,
-                1_000,
-                unit="calls",
-            ),
         )
 
     def run(self, trace: Trace) -> Iterator[Screening]:
@@ -181,9 +167,7 @@ class HandoffPingPong:
 
 
 def _silent(slug: str, code: str, headline: str, why: str) -> Screening:
-    said = Judgement(Answer.NOT_APPLICABLE, code, headline, f"{headline}. {why}")
-    evidence = Evidence(scope="trace", length=0)
-    return said.with_evidence(evidence, hash_of_inputs(slug, code, headline))
+    return nothing_read(not_applicable(code, headline, why), slug, code, headline)
 
 
 def _signal(rally: tuple[Turn, ...], returns: int) -> Judgement:

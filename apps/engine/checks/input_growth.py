@@ -7,9 +7,9 @@ and where it was reset, and is never a second piece of evidence for anything.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import groupby, pairwise
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
@@ -23,16 +23,12 @@ from apps.engine.check import (
     Parameter,
     Screening,
     Series,
-    check_limits,
     hash_of_inputs,
 )
-from apps.engine.sequence_answers import (
-    evidence_of_sequence,
-    no_model_calls,
-    parallel_calls,
-)
-from apps.engine.sequences import Boundary, SerialSequence, serial_sequences
-from apps.engine.trace import Trace, Usage, UsageState
+from apps.engine.rules import SequenceRule
+from apps.engine.sequence_answers import evidence_of_sequence, not_applicable
+from apps.engine.sequences import Boundary, SerialSequence
+from apps.engine.trace import Usage, UsageState
 
 _TRUSTED: Final = frozenset({UsageState.REPORTED, UsageState.PARTIAL})
 _NOT_MODELLED: Final = (
@@ -42,7 +38,7 @@ _NOT_MODELLED: Final = (
 
 
 @dataclass(frozen=True)
-class InputGrowth:
+class InputGrowth(SequenceRule):
     """Looks for inputs that never fall over a serial sequence and end much larger.
 
     `min_calls` (2 to 1,000) and `growth` (the last input is at least this many times
@@ -51,32 +47,39 @@ class InputGrowth:
 
     min_calls: int = 5
     growth: float = 3.0
-    slug: str = field(default="input-growth", init=False)
-    label: str = field(default="Input growth", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.TELEMETRY, init=False)
-    basis: Basis = field(default=Basis.FACT, init=False)
-    needs_bodies: bool = field(default=False, init=False)
-    observes: str = field(
-        default="The input lengths (tokens) of the calls of one serial sequence, in "
-        "order, and how often the context of the same owner was reset.",
-        init=False,
-    )
-    null_model: str = field(
-        default="None: growth is nearly structural. A serial loop sends its history "
-        "again with every call, so no chance is given, and it is never second "
-        "evidence for another signal.",
-        init=False,
-    )
-    next_step: str = field(
-        default="Nothing is queued. Where cost or a context limit matters, see what "
-        "fills the input (tool results, old turns) and whether a reset lost anything "
-        "that a later answer needed.",
-        init=False,
-    )
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+    slug = "input-growth"
+    label = "Input growth"
+    version = 1
+    level = Level.TELEMETRY
+    basis = Basis.FACT
+    needs_bodies = False
+    without_calls = "nothing can be said about inputs"
+    limits = (
+        Parameter("min_calls", "Fewest calls", 2, 1_000, unit="calls"),
+        Parameter(
+            "growth",
+            "Last input in multiples of the first",
+            1,
+            1_000,
+            is_whole=False,
+            above_low=True,
+        ),
+    )
+    observes = (
+        "The input lengths (tokens) of the calls of one serial sequence, in order, and "
+        "how often the context of the same owner was reset."
+    )
+    null_model = (
+        "None: growth is nearly structural. A serial loop sends its history again with "
+        "every call, so no chance is given, and it is never second evidence for "
+        "another signal."
+    )
+    next_step = (
+        "Nothing is queued. Where cost or a context limit matters, see what fills the "
+        "input (tool results, old turns) and whether a reset lost anything that a "
+        "later answer needed."
+    )
 
     @property
     def material_when(self) -> str:
@@ -87,45 +90,20 @@ class InputGrowth:
             "first."
         )
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The fewest calls, and the factor of growth."""
-        return {"min_calls": self.min_calls, "growth": self.growth}
+    def is_known(self, call: SerialSequence) -> bool:
+        """Whether the input length of a single call is recorded."""
+        return _inputs(call)[0] is not None
 
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """What each parameter may be."""
-        return (
-            Parameter("min_calls", "Fewest calls", 2, 1_000, unit="calls"),
-            Parameter(
-                "growth",
-                "Last input in multiples of the first",
-                1,
-                1_000,
-                is_whole=False,
-                above_low=True,
-            ),
-        )
-
-    def run(self, trace: Trace) -> Iterator[Screening]:
-        """Yield one answer for each serial sequence, or one that there is none.
-
-        Calls of one owner that overlapped others have no order and share one answer.
-        """
-        sequences = serial_sequences(trace)
-        if not sequences:
-            yield no_model_calls(trace, self.slug, "nothing can be said about inputs")
+    def serial_answers(
+        self, sequences: Sequence[SerialSequence]
+    ) -> Iterator[Screening]:
+        """One answer about the inputs of each serial sequence."""
         resets = Counter(
             one.owner for one in sequences if one.began is Boundary.CONTEXT_RESET
         )
         for sequence in sequences:
             if not sequence.parallel:
                 yield self._screening(sequence, resets[sequence.owner])
-        parallel = [one for one in sequences if one.parallel]
-        for _, group in groupby(parallel, key=lambda one: one.owner):
-            calls = list(group)
-            known = sum(1 for call in calls if _inputs(call)[0] is not None)
-            yield parallel_calls(self.slug, calls, known)
 
     def _screening(self, sequence: SerialSequence, resets: int) -> Screening:
         inputs = _inputs(sequence)
@@ -159,13 +137,15 @@ class InputGrowth:
         if n < self.min_calls:
             calls = "call" if n == 1 else "calls"
             text = f"{n} serial {calls}, needs {self.min_calls:,}"
-            return _silent("too_short", text, "So few calls hardly grow.")
+            return not_applicable("too_short", text, "So few calls hardly grow.")
         if missing:
             text = f"Input length missing on {missing} of {n} calls"
-            return _silent("usage_missing", text, "A hole is never guessed over.")
+            return not_applicable(
+                "usage_missing", text, "A hole is never guessed over."
+            )
         if 0 in known:
             text = f"Input length recorded as zero on {known.count(0)} of {n} calls"
-            return _silent(
+            return not_applicable(
                 "zero_inputs", text, "A zero is a suspect for missing usage."
             )
         first, last = known[0], known[-1]
@@ -203,10 +183,6 @@ class InputGrowth:
             effect_bound=self.growth,
             not_modelled=_NOT_MODELLED,
         )
-
-
-def _silent(code: str, headline: str, why: str) -> Judgement:
-    return Judgement(Answer.NOT_APPLICABLE, code, headline, f"{headline}. {why}")
 
 
 def _inputs(sequence: SerialSequence) -> tuple[int | None, ...]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from apps.engine.check import (
     Answer,
@@ -17,12 +17,12 @@ from apps.engine.check import (
     Evidence,
     Judgement,
     Level,
-    Parameter,
     Screening,
     Series,
     hash_of_inputs,
     percent,
 )
+from apps.engine.rules import Rule
 from apps.engine.sequences import RecordedCall, recorded_calls
 from apps.engine.trace import Trace, UsageState
 
@@ -37,50 +37,36 @@ _STATES: Final = {
 
 
 @dataclass(frozen=True)
-class MissingUsage:
+class MissingUsage(Rule):
     """Counts model calls without a reported output length: k of n, by reason.
 
     Calls are those that sequences are made of: without placeholders, repeated lines,
     wrapper spans and failed attempts.
     """
 
-    slug: str = field(default="missing-usage", init=False)
-    label: str = field(default="Missing usage", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.TELEMETRY, init=False)
-    basis: Basis = field(default=Basis.FACT, init=False)
-    needs_bodies: bool = field(default=False, init=False)
-    observes: str = field(
-        default="Which model calls of the trace report how many tokens they wrote, "
-        "and what the others recorded instead.",
-        init=False,
+    slug = "missing-usage"
+    label = "Missing usage"
+    version = 1
+    level = Level.TELEMETRY
+    basis = Basis.FACT
+    needs_bodies = False
+    observes = (
+        "Which model calls of the trace report how many tokens they wrote, and what "
+        "the others recorded instead."
     )
-    null_model: str = field(
-        default="None: a count that is not recorded is a fact about the recording, "
-        "not a statistic.",
-        init=False,
+    null_model = (
+        "None: a count that is not recorded is a fact about the recording, not a "
+        "statistic."
     )
-    material_when: str = field(
-        default="At least one model call has no usable output count. Then checks on "
-        "output length cannot answer for its sequence, and say so.",
-        init=False,
+    material_when = (
+        "At least one model call has no usable output count. Then checks on output "
+        "length cannot answer for its sequence, and say so."
     )
-    next_step: str = field(
-        default="Nothing is queued. If a whole source reports nothing, switch usage "
-        "on where the trace is made (streaming clients often need an option for it) "
-        "and upload again.",
-        init=False,
+    next_step = (
+        "Nothing is queued. If a whole source reports nothing, switch usage on where "
+        "the trace is made (streaming clients often need an option for it) and upload "
+        "again."
     )
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """No parameters."""
-        return {}
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """No parameters, so no limits."""
-        return ()
 
     def run(self, trace: Trace) -> Iterator[Screening]:
         """Yield one answer about the whole trace."""

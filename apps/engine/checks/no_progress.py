@@ -1,4 +1,4 @@
-"""No progress: different calls in a row that all give the same result.
+"""No progress: calls in a row, not all the same, that all give one result.
 
 Equal results are a fact. That the agent learnt nothing from them is not known: it may
 rule out one place after another.
@@ -16,6 +16,7 @@ import msgspec
 from apps.engine.bodies import ToolLane, tool_lanes
 from apps.engine.bodies.calls import CalledTool, Round, calls_absent
 from apps.engine.bodies.effects import is_write
+from apps.engine.bodies.numerals import are, counted, none_has
 from apps.engine.check import (
     Answer,
     Basis,
@@ -62,6 +63,22 @@ class _Run(msgspec.Struct, frozen=True):
     def calls(self) -> tuple[CalledTool, ...]:
         """The calls of all rounds."""
         return tuple([call for one in self.rounds for call in one.calls])
+
+    @property
+    def different(self) -> int:
+        """How many different calls it holds for sure.
+
+        Arguments that are not known may be those of another call of the same tools.
+        """
+        keys = {one.key for one in self.rounds} - {None}
+        tools = {_tools(one) for one in self.rounds}
+        named = {_tools(one) for one in self.rounds if one.key is not None}
+        return len(keys) + len(tools - named)
+
+    @property
+    def unknown(self) -> int:
+        """How many of its rounds have arguments that cannot be compared."""
+        return sum([one.key is None for one in self.rounds])
 
 
 @dataclass(frozen=True)
@@ -139,13 +156,15 @@ class NoProgress:
                 Answer.NOT_APPLICABLE,
                 "no_results",
                 "No results recorded",
-                f"None of the {len(lane.calls)} tool calls has a recorded result.",
+                none_has(len(lane.calls), "tool call", "a recorded result") + ".",
             )
             return said.with_evidence(_evidence(lane, ()), hashed)
         if len(lane.rounds) < self.in_a_row:
             return self._too_few(lane).with_evidence(_evidence(lane, ()), hashed)
+        if _longest_recorded(lane.rounds) < self.in_a_row:
+            return self._gaps(lane, known).with_evidence(_evidence(lane, ()), hashed)
         runs = [run for run in _runs(lane.rounds) if len(run.rounds) >= self.in_a_row]
-        runs = [run for run in runs if len({one.key for one in run.rounds}) > 1]
+        runs = [run for run in runs if run.different > 1]
         if not runs:
             return self._quiet(lane, known).with_evidence(_evidence(lane, ()), hashed)
         longest = max(runs, key=lambda r: (len(r.rounds), -r.calls[0].step))
@@ -155,7 +174,7 @@ class NoProgress:
 
     def _too_few(self, lane: ToolLane) -> Judgement:
         n = len(lane.rounds)
-        rounds = f"{n} {'round' if n == 1 else 'rounds'} of tool calls"
+        rounds = f"{counted(n, 'round')} of tool calls"
         return Judgement(
             Answer.NOT_APPLICABLE,
             "too_few_calls",
@@ -163,14 +182,30 @@ class NoProgress:
             f"{rounds} one after another, needs {self.in_a_row}.",
         )
 
+    def _gaps(self, lane: ToolLane, known: int) -> Judgement:
+        n = len(lane.calls)
+        return Judgement(
+            Answer.NOT_APPLICABLE,
+            "results_missing",
+            f"{known} of {n} results recorded, too few in a row",
+            f"Results are recorded of {known} of {n} tool calls, and nowhere of "
+            f"{self.in_a_row} rounds of calls in a row.",
+        )
+
     def _quiet(self, lane: ToolLane, known: int) -> Judgement:
         missing = len(lane.calls) - known
-        rest = f" {missing} results are not recorded." if missing else ""
+        rest = (
+            f" {counted(missing, 'result')} {are(missing)} not recorded."
+            if missing
+            else ""
+        )
         return Judgement(
             Answer.QUIET,
             "results_change",
-            f"Results change over {len(lane.calls)} tool calls",
-            f"No {self.in_a_row} different calls in a row gave the same result.{rest}",
+            f"No run of different calls with one result in {counted(known, 'result')}",
+            f"No {self.in_a_row} rounds of calls in a row, not all the same, gave one "
+            "result. Empty results, mere confirmations and calls that write and "
+            f"succeeded do not count.{rest}",
         )
 
     def _signal(self, run: _Run) -> Judgement:
@@ -179,12 +214,20 @@ class NoProgress:
         tools = names[0] if len(names) == 1 else f"{len(names)} tools"
         failed = all(call.failed for call in run.calls)
         what = "the same failure" if failed else "the same result"
+        rounds = f"{n} calls" if len(run.calls) == n else f"{n} rounds of calls"
+        which = f"{rounds} in a row, {run.different} of them different,"
+        if run.different == n:
+            which = f"{n} different {rounds.removeprefix(f'{n} ')} in a row"
+        rest = (
+            f" The arguments of {run.unknown} are not known, so more may differ."
+            if run.unknown
+            else ""
+        )
         return Judgement(
             Answer.SIGNAL,
             "same_failure" if failed else "same_result",
-            f"{n} different calls in a row gave {what} ({tools})",
-            f"{n} rounds of calls in a row, not all with the same arguments, gave "
-            f"{what}: “{_short(run.result, 120)}”. A fact about the results; whether "
+            f"{which} gave {what} ({tools})",
+            f"{which} gave {what}: “{_short(run.result, 120)}”.{rest} A fact about the results; whether "
             "the agent was stuck is for a person to say.",
             Level.REVIEW_SIGNAL,
         )
@@ -197,10 +240,24 @@ class NoProgress:
             facts={
                 "result": _short(run.result, _LONGEST),
                 "tools": list(dict.fromkeys(call.name for call in run.calls))[:20],
-                "different_calls": len({one.key for one in run.rounds}),
+                "different_calls": run.different,
                 "runs": runs,
             },
         )
+
+
+def _tools(one: Round) -> tuple[str, ...]:
+    """The tools of a round in no order."""
+    return tuple(sorted([call.name for call in one.calls]))
+
+
+def _longest_recorded(rounds: tuple[Round, ...]) -> int:
+    """The most rounds in a row of which every result is recorded."""
+    longest = here = 0
+    for one in rounds:
+        here = 0 if any(call.result is None for call in one.calls) else here + 1
+        longest = max(longest, here)
+    return longest
 
 
 def _runs(rounds: tuple[Round, ...]) -> Iterator[_Run]:

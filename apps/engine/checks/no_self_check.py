@@ -7,9 +7,8 @@ and where anything else was called afterwards nothing is claimed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from apps.engine.bodies.effects import Effect, effect_of, words_of
 from apps.engine.check import (
@@ -20,12 +19,12 @@ from apps.engine.check import (
     Level,
     Parameter,
     Screening,
-    check_limits,
     hash_of_inputs,
 )
-from apps.engine.sequence_answers import evidence_of_tools, no_tool_calls
-from apps.engine.sequences import ToolSequence, tool_sequences
-from apps.engine.trace import StepStatus, Trace
+from apps.engine.rules import ToolRule
+from apps.engine.sequence_answers import evidence_of_tools
+from apps.engine.sequences import ToolSequence
+from apps.engine.trace import StepStatus
 
 _NOT_MODELLED: Final = (
     "What the write itself answered: it often says whether it worked.",
@@ -43,7 +42,7 @@ _LAST_WORDS: Final = frozenset({"answer", "think", "thought"})
 
 
 @dataclass(frozen=True)
-class NoSelfCheck:
+class NoSelfCheck(ToolRule):
     """Looks for agent invocations whose last tool call of all is a write.
 
     `writing_tools` (at most 100) are names of tools that write, beside those that say so
@@ -51,31 +50,30 @@ class NoSelfCheck:
     """
 
     writing_tools: tuple[str, ...] = ()
-    slug: str = field(default="no-self-check", init=False)
-    label: str = field(default="No self-check", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.TELEMETRY, init=False)
-    basis: Basis = field(default=Basis.FACT, init=False)
-    needs_bodies: bool = field(default=False, init=False)
-    null_model: str = field(
-        default="None: that nothing was called after the last write is a fact about "
-        "the run. Many tasks end with the write by design, so it says little alone.",
-        init=False,
-    )
-    material_when: str = field(
-        default="A tool call that writes, and is not recorded as failed, is the last "
-        "one of its agent invocation. Calls that only think, wait or hand in the "
-        "answer are passed over. Anything else after the write counts as a look.",
-        init=False,
-    )
-    next_step: str = field(
-        default="Nothing is queued. Where the same agent has a signal, see whether a "
-        "look at what it wrote would have shown the mistake.",
-        init=False,
-    )
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+    slug = "no-self-check"
+    label = "No self-check"
+    version = 1
+    level = Level.TELEMETRY
+    basis = Basis.FACT
+    needs_bodies = False
+    without_calls = "no tool wrote anything"
+    limits = (
+        Parameter("writing_tools", "Further tools that write", high=100, names=True),
+    )
+    null_model = (
+        "None: that nothing was called after the last write is a fact about the run. "
+        "Many tasks end with the write by design, so it says little alone."
+    )
+    material_when = (
+        "A tool call that writes, and is not recorded as failed, is the last one of "
+        "its agent invocation. Calls that only think, wait or hand in the answer are "
+        "passed over. Anything else after the write counts as a look."
+    )
+    next_step = (
+        "Nothing is queued. Where the same agent has a signal, see whether a look at "
+        "what it wrote would have shown the mistake."
+    )
 
     @property
     def observes(self) -> str:
@@ -88,52 +86,42 @@ class NoSelfCheck:
             "the name does not tell is not guessed."
         )
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Names of further tools that write."""
-        return {"writing_tools": list(self.writing_tools)}
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """What the parameter may be."""
-        label = "Further tools that write"
-        return (Parameter("writing_tools", label, high=100, names=True),)
-
-    def run(self, trace: Trace) -> Iterator[Screening]:
-        """Yield one answer for each owner of tool calls, or one that there are none."""
-        owners = tool_sequences(trace)
-        if not owners:
-            yield no_tool_calls(self.slug, "no tool wrote anything")
-        extra = frozenset(self.writing_tools)
-        for tools in owners:
-            yield _screening(self.slug, tools, extra)
-
-
-def _screening(slug: str, tools: ToolSequence, extra: frozenset[str]) -> Screening:
-    writes = [
-        at
-        for at, (step, name) in enumerate(zip(tools.calls, tools.names, strict=True))
-        if effect_of(name, extra) is Effect.WRITES
-        and step.status is not StepStatus.ERROR
-        and not _is_ending(name)
-    ]
-    failed = [s.status is StepStatus.ERROR for s in tools.calls]
-    inputs = hash_of_inputs(slug, tools.scope, tools.order, tools.names, failed)
-    if not writes:
-        n = len(tools.names)
-        calls = f"{n} tool {'call' if n == 1 else 'calls'}"
-        said = Judgement(
-            Answer.NOT_APPLICABLE,
-            "no_writes",
-            f"No write among {calls}",
-            f"None of {calls} is known to have written something: by its name, and "
-            "without a recorded failure.",
+    def screening(self, tools: ToolSequence) -> Screening:
+        """The answer about the tool calls of one owner."""
+        failed = [step.status is StepStatus.ERROR for step in tools.calls]
+        inputs = hash_of_inputs(
+            self.slug, tools.scope, tools.order, tools.names, failed
         )
-        return said.with_evidence(evidence_of_tools(tools), inputs)
-    last = writes[-1]
-    after = [name for name in tools.names[last + 1 :] if not _is_ending(name)]
-    said = _judged(tools.names[last], after)
-    return said.with_evidence(_evidence(tools, writes, after), inputs)
+        writes = self._writes(tools, failed)
+        if not writes:
+            said = _nothing_written(len(tools.names))
+            return said.with_evidence(evidence_of_tools(tools), inputs)
+        last = writes[-1]
+        after = [name for name in tools.names[last + 1 :] if not _is_ending(name)]
+        said = _judged(tools.names[last], after)
+        return said.with_evidence(_evidence(tools, writes, after), inputs)
+
+    def _writes(self, tools: ToolSequence, failed: list[bool]) -> list[int]:
+        """The places of the calls that wrote something, in order."""
+        extra = frozenset(self.writing_tools)
+        return [
+            at
+            for at, name in enumerate(tools.names)
+            if effect_of(name, extra) is Effect.WRITES
+            and not failed[at]
+            and not _is_ending(name)
+        ]
+
+
+def _nothing_written(n: int) -> Judgement:
+    calls = f"{n} tool {'call' if n == 1 else 'calls'}"
+    return Judgement(
+        Answer.NOT_APPLICABLE,
+        "no_writes",
+        f"No write among {calls}",
+        f"None of {calls} is known to have written something: by its name, and "
+        "without a recorded failure.",
+    )
 
 
 def _evidence(tools: ToolSequence, writes: list[int], after: list[str]) -> Evidence:

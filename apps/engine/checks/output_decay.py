@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
@@ -28,7 +28,6 @@ from apps.engine.check import (
     Screening,
     Series,
     chance_as_float,
-    check_limits,
     exact_chance,
     hash_of_inputs,
     odds,
@@ -42,13 +41,10 @@ from apps.engine.nulls import (
     never_rises,
     sensitivity,
 )
-from apps.engine.sequence_answers import (
-    evidence_of_sequence,
-    no_model_calls,
-    parallel_calls,
-)
-from apps.engine.sequences import SerialSequence, serial_sequences
-from apps.engine.trace import FinishReason, OrderSource, Trace
+from apps.engine.rules import SequenceRule
+from apps.engine.sequence_answers import evidence_of_sequence, not_applicable
+from apps.engine.sequences import SerialSequence
+from apps.engine.trace import FinishReason, OrderSource
 
 _NULL_MODEL: Final = "all orders of these output lengths are equally likely"
 _ASSUMPTIONS: Final = (
@@ -75,7 +71,7 @@ _ZERO: Final = "A zero is a suspect for missing usage, never a short output."
 
 
 @dataclass(frozen=True)
-class OutputDecay:
+class OutputDecay(SequenceRule):
     """Looks for outputs that only ever shrink and end materially shorter.
 
     `min_calls` (5 to 1,000), `last_percent` (the last output is at most this share of
@@ -86,34 +82,35 @@ class OutputDecay:
     min_calls: int = 5
     last_percent: int = 60
     max_chance: float = 0.05
-    slug: str = field(default="output-decay", init=False)
-    label: str = field(default="Output-length decay", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
-    basis: Basis = field(default=Basis.STATISTIC, init=False)
-    needs_bodies: bool = field(default=False, init=False)
-    observes: str = field(
-        default="The output lengths (tokens) of one serial sequence, in order: model "
-        "calls of one agent invocation with the same model, provider and "
-        "conversation, none overlapping another, retried attempts left out.",
-        init=False,
-    )
-    null_model: str = field(
-        default="If these lengths could have come in any order, a sequence that never "
-        "rises has probability (product of t!) / n!, t being how often each length "
-        "occurs: 1 of 120 for five different ones. Serial calls are not independent, "
-        "so the chance under autoregression stands beside it.",
-        init=False,
-    )
-    next_step: str = field(
-        default="Read the late calls: finish reasons, prompts, tool results. Did the "
-        "agent finish early, hit a limit, or lose the task? Confirm only with what "
-        "you saw there or with a second measure of task quality.",
-        init=False,
-    )
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+    slug = "output-decay"
+    label = "Output-length decay"
+    version = 1
+    level = Level.REVIEW_SIGNAL
+    basis = Basis.STATISTIC
+    needs_bodies = False
+    without_calls = "nothing can be said about outputs"
+    limits = (
+        Parameter("min_calls", "Fewest calls", 5, 1_000, unit="calls"),
+        Parameter("last_percent", "Last of the first output", 1, 99, unit="%"),
+        MAX_CHANCE,
+    )
+    observes = (
+        "The output lengths (tokens) of one serial sequence, in order: model calls of "
+        "one agent invocation with the same model, provider and conversation, none "
+        "overlapping another, retried attempts left out."
+    )
+    null_model = (
+        "If these lengths could have come in any order, a sequence that never rises "
+        "has probability (product of t!) / n!, t being how often each length occurs: 1 "
+        "of 120 for five different ones. Serial calls are not independent, so the "
+        "chance under autoregression stands beside it."
+    )
+    next_step = (
+        "Read the late calls: finish reasons, prompts, tool results. Did the agent "
+        "finish early, hit a limit, or lose the task? Confirm only with what you saw "
+        "there or with a second measure of task quality."
+    )
 
     @property
     def material_when(self) -> str:
@@ -127,40 +124,15 @@ class OutputDecay:
             "telemetry."
         )
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The fewest calls, the bound in percent, the largest chance of a signal."""
-        return {
-            "min_calls": self.min_calls,
-            "last_percent": self.last_percent,
-            "max_chance": self.max_chance,
-        }
+    def is_known(self, call: SerialSequence) -> bool:
+        """Whether the output length of a single call is recorded."""
+        return call.outputs[0] is not None
 
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """What each parameter may be."""
-        return (
-            Parameter("min_calls", "Fewest calls", 5, 1_000, unit="calls"),
-            Parameter("last_percent", "Last of the first output", 1, 99, unit="%"),
-            MAX_CHANCE,
-        )
-
-    def run(self, trace: Trace) -> Iterator[Screening]:
-        """Yield one answer for each serial sequence, or one that there is none.
-
-        Calls of one owner that overlapped others have no order and share one answer.
-        """
-        sequences = serial_sequences(trace)
-        if not sequences:
-            yield no_model_calls(trace, self.slug, "nothing can be said about outputs")
-        serial = [one for one in sequences if not one.parallel]
-        parallel = [one for one in sequences if one.parallel]
-        for sequence in serial:
-            yield self._screening(sequence)
-        for _, group in groupby(parallel, key=lambda one: one.owner):
-            calls = list(group)
-            known = sum(1 for call in calls if call.outputs[0] is not None)
-            yield parallel_calls(self.slug, calls, known)
+    def serial_answers(
+        self, sequences: Sequence[SerialSequence]
+    ) -> Iterator[Screening]:
+        """One answer about the outputs of each serial sequence."""
+        return (self._screening(one) for one in sequences if not one.parallel)
 
     def _screening(self, sequence: SerialSequence) -> Screening:
         outputs = sequence.outputs
@@ -184,13 +156,15 @@ class OutputDecay:
         if n < self.min_calls:
             calls = "call" if n == 1 else "calls"
             headline = f"{n} serial {calls}, needs {self.min_calls}"
-            return _silent("too_short", headline, _why_short(sequence, self.min_calls))
+            return not_applicable(
+                "too_short", headline, _why_short(sequence, self.min_calls)
+            )
         if missing:
             headline = f"Usage missing on {missing} of {n} calls"
-            return _silent("usage_missing", headline, _HOLE)
+            return not_applicable("usage_missing", headline, _HOLE)
         if zeros:
             headline = f"Output length recorded as zero on {zeros} of {n} calls"
-            return _silent("zero_outputs", headline, _ZERO)
+            return not_applicable("zero_outputs", headline, _ZERO)
         return None
 
     def _judged(self, known: list[int], probability: Fraction) -> Judgement:
@@ -256,11 +230,6 @@ class OutputDecay:
             not_modelled=_not_modelled(sequence),
             facts=_facts(sequence, known),
         )
-
-
-def _silent(code: str, headline: str, why: str) -> Judgement:
-    reason = f"{headline}. {why}".rstrip()
-    return Judgement(Answer.NOT_APPLICABLE, code, headline, reason)
 
 
 def _why_short(sequence: SerialSequence, needed: int) -> str:

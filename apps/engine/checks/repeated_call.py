@@ -16,6 +16,7 @@ import msgspec
 from apps.engine.bodies import ToolLane, tool_lanes
 from apps.engine.bodies.calls import Round, calls_absent
 from apps.engine.bodies.effects import moves_on_each_call
+from apps.engine.bodies.numerals import counted, none_has
 from apps.engine.check import (
     Answer,
     Basis,
@@ -177,7 +178,7 @@ class RepeatedCall:
 
     def _too_few(self, lane: ToolLane) -> Judgement:
         n = len(lane.rounds)
-        rounds = f"{n} {'round' if n == 1 else 'rounds'} of tool calls"
+        rounds = f"{counted(n, 'round')} of tool calls"
         needed = min(self.in_a_row, 2 * self.cycles)
         return Judgement(
             Answer.NOT_APPLICABLE,
@@ -228,7 +229,7 @@ class RepeatedCall:
         return Judgement(
             Answer.QUIET,
             "no_repetition",
-            f"No call repeated in {len(lane.calls)} tool calls",
+            f"No call repeated {self.in_a_row} times in a row in {counted(len(lane.calls), 'tool call')}",
             f"No call was made {self.in_a_row} times in a row with the same arguments, "
             f"and no two took turns {self.cycles} times.{lane.unknown_words}",
         )
@@ -321,8 +322,8 @@ def _not_comparable(lane: ToolLane) -> Judgement:
         Answer.NOT_APPLICABLE,
         "no_arguments",
         "No arguments recorded",
-        f"None of the {len(lane.calls)} tool calls has arguments that can be compared: "
-        "they are not recorded, or redacted.",
+        none_has(len(lane.calls), "tool call", "arguments that can be compared")
+        + ": they are not recorded, or redacted.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Repeated side effects: a call that writes succeeded twice with the same arguments.
+"""Repeated side effects: a call that writes was made twice, and did not fail.
 
 Whether it writes is taken from the name of the tool; whether the second time did any
 harm is not known. A failed first attempt is a retry and does not count.
@@ -22,6 +22,7 @@ from apps.engine.bodies.effects import (
     sets_a_state,
     writes_in_place,
 )
+from apps.engine.bodies.numerals import counted, none_has
 from apps.engine.check import (
     Answer,
     Basis,
@@ -53,7 +54,7 @@ class _Write(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class RepeatedSideEffect:
-    """Finds equal writing calls of a trace that succeeded more than once.
+    """Finds equal writing calls of a trace that ended more than once without failing.
 
     `writing_tools` names tools that write, beside those whose names say so (at most
     100). Raises `ValueError` for more.
@@ -73,8 +74,8 @@ class RepeatedSideEffect:
         init=False,
     )
     null_model: str = field(
-        default="None: that the same act succeeded twice is a fact about the trace, not "
-        "a statistic, and nothing is shuffled.",
+        default="None: that the same call was made twice and no failure of it is recorded "
+        "is a fact about the trace, not a statistic, and nothing is shuffled.",
         init=False,
     )
     next_step: str = field(
@@ -97,8 +98,9 @@ class RepeatedSideEffect:
             else "A project can name further tools that write."
         )
         return (
-            "The same writing call with the same arguments succeeded at least twice; "
-            "failed attempts do not count. Setting a state or writing a whole file again "
+            "The same writing call with the same arguments ended at least twice without "
+            "a failure (a status that says so, or a result that tells of none); failed "
+            "attempts do not count. Setting a state or writing a whole file again "
             "is harmless, and updating something again after another write came between "
             f"(A, B, A) is no repetition. {named}"
         )
@@ -154,8 +156,8 @@ def _screening(
             Answer.NOT_APPLICABLE,
             "no_writing_calls",
             "No call is known to write",
-            f"None of the {n} tool calls has a name that says it changes something. "
-            "Tools that do can be named in the parameters.",
+            none_has(n, "tool call", "a name that says it changes something")
+            + ". Tools that do can be named in the parameters.",
         )
         return said.with_evidence(Evidence(scope="trace", length=0), hashed)
     known = [c for c in writing if c.key is not None and _is_ended(c)]
@@ -164,8 +166,9 @@ def _screening(
             Answer.NOT_APPLICABLE,
             "endings_unknown",
             "How the writing calls ended is not recorded",
-            f"None of the {len(writing)} writing calls has both its arguments and its "
-            "ending recorded, so whether an act succeeded twice is not known.",
+            "Arguments and ending are not both recorded of "
+            + ("the only writing call" if len(writing) == 1 else "any writing call")
+            + ", so whether an act was done twice is not known.",
         )
         return said.with_evidence(Evidence(scope="trace", length=len(writing)), hashed)
     groups = _groups([c for c in known if not (c.failed or sets_a_state(c.name))])
@@ -177,8 +180,9 @@ def _screening(
     said = Judgement(
         Answer.QUIET,
         "no_repeated_write",
-        f"No act repeated in {len(writing)} writing calls",
-        f"No writing call succeeded twice with the same arguments.{unknown}",
+        f"No act repeated in {counted(len(known), 'writing call')}",
+        "No writing call ended twice without a failure with the same arguments. Setting a "
+        f"state or writing a whole file again does not count.{unknown}",
     )
     return said.with_evidence(evidence, hashed)
 
@@ -191,7 +195,7 @@ def _is_ended(call: CalledTool) -> bool:
 
 
 def _groups(calls: list[CalledTool]) -> list[list[CalledTool]]:
-    """Equal calls that succeeded twice or more, without those that undo one another."""
+    """Equal calls, two or more, without those that undo one another."""
     by_key: dict[tuple[str, str], list[_Write]] = {}
     for place, call in enumerate(calls):
         if call.key is not None:
@@ -220,14 +224,20 @@ def _repeated(groups: list[list[CalledTool]]) -> Judgement:
     most = max(groups, key=lambda group: (len(group), -group[0].step))
     name, n = most[0].name, len(most)
     times = "twice" if n == 2 else f"{n} times"
+    if all(call.status is StepStatus.OK for call in most):
+        headline = f"{name} succeeded {times} with the same arguments"
+        ended = "and each call succeeded"
+    else:
+        headline = f"{name} called {times} with the same arguments, no failure known"
+        ended = "and no failure is recorded (nor, of each, that it succeeded)"
     more = f" {len(groups)} acts of the trace were repeated." if len(groups) > 1 else ""
     return Judgement(
         Answer.SIGNAL,
         "repeated_write",
-        f"{name} succeeded {times} with the same arguments",
-        f"{name} was called {times} with the same arguments, and each call succeeded."
-        f"{more} By its name the tool changes something; what the second call did is "
-        "for a person to find out.",
+        headline,
+        f"{name} was called {times} with the same arguments, {ended}.{more} By its "
+        "name the tool changes something; what the second call did is for a person to "
+        "find out.",
         Level.REVIEW_SIGNAL,
     )
 

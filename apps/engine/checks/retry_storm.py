@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -21,9 +21,9 @@ from apps.engine.check import (
     Level,
     Parameter,
     Screening,
-    check_limits,
     hash_of_inputs,
 )
+from apps.engine.rules import Rule, nothing_read
 from apps.engine.sequence_answers import evidence_of_agent, evidence_of_tools
 from apps.engine.sequences import (
     AgentCalls,
@@ -72,7 +72,7 @@ class _Owner(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class RetryStorm:
+class RetryStorm(Rule):
     """Looks for one call of an agent invocation that was attempted many times.
 
     `min_attempts` (2 to 100) is how many attempts of one call are a signal, the first
@@ -80,33 +80,31 @@ class RetryStorm:
     """
 
     min_attempts: int = 3
-    slug: str = field(default="retry-storm", init=False)
-    label: str = field(default="Retry storm", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
-    basis: Basis = field(default=Basis.FACT, init=False)
-    needs_bodies: bool = field(default=False, init=False)
-    observes: str = field(
-        default="How often one call of an agent invocation was attempted. Of a model: "
-        "where a later call says that it retries it, or follows its failure with the "
-        "same model. Of a tool: where the same name follows a failure without the "
-        "model being asked in between.",
-        init=False,
-    )
-    null_model: str = field(
-        default="None: attempts are counted. A failure that lasts fails every attempt, "
-        "so no order of them is called random.",
-        init=False,
-    )
-    next_step: str = field(
-        default="See what failed and whether the last attempt got through. Look at the "
-        "time and the tokens it took, and at the retry settings of the client: how "
-        "many attempts, how long between them, and for which errors.",
-        init=False,
-    )
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+    slug = "retry-storm"
+    label = "Retry storm"
+    version = 1
+    level = Level.REVIEW_SIGNAL
+    basis = Basis.FACT
+    needs_bodies = False
+    limits = (
+        Parameter("min_attempts", "Attempts of one call", 2, 100, unit="attempts"),
+    )
+    observes = (
+        "How often one call of an agent invocation was attempted. Of a model: where a "
+        "later call says that it retries it, or follows its failure with the same "
+        "model. Of a tool: where the same name follows a failure without the model "
+        "being asked in between."
+    )
+    null_model = (
+        "None: attempts are counted. A failure that lasts fails every attempt, so no "
+        "order of them is called random."
+    )
+    next_step = (
+        "See what failed and whether the last attempt got through. Look at the time "
+        "and the tokens it took, and at the retry settings of the client: how many "
+        "attempts, how long between them, and for which errors."
+    )
 
     @property
     def material_when(self) -> str:
@@ -115,17 +113,6 @@ class RetryStorm:
             f"One call was attempted at least {self.min_attempts} times, the first "
             "attempt included, whether or not the last one succeeded."
         )
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """How many attempts of one call are a signal."""
-        return {"min_attempts": self.min_attempts}
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """What the parameter may be."""
-        label = "Attempts of one call"
-        return (Parameter("min_attempts", label, 2, 100, unit="attempts"),)
 
     def run(self, trace: Trace) -> Iterator[Screening]:
         """Yield one answer for each owner of calls, or one that there are none."""
@@ -292,4 +279,4 @@ def _no_calls(slug: str) -> Screening:
         "No calls recorded",
         "The trace holds no call of a model or a tool, so none was attempted again.",
     )
-    return said.with_evidence(Evidence(scope="trace", length=0), hash_of_inputs(slug))
+    return nothing_read(said, slug)

@@ -7,9 +7,8 @@ tool uses one tool.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from apps.engine.check import (
     Answer,
@@ -18,13 +17,12 @@ from apps.engine.check import (
     Level,
     Parameter,
     Screening,
-    check_limits,
     hash_of_inputs,
     percent,
 )
-from apps.engine.sequence_answers import evidence_of_tools, no_tool_calls
-from apps.engine.sequences import ToolSequence, tool_sequences
-from apps.engine.trace import Trace
+from apps.engine.rules import ToolRule
+from apps.engine.sequence_answers import evidence_of_tools
+from apps.engine.sequences import ToolSequence
 
 _NOT_MODELLED: Final = (
     "Which tools the agent was offered: with one tool there is nothing to choose.",
@@ -34,7 +32,7 @@ _NOT_MODELLED: Final = (
 
 
 @dataclass(frozen=True)
-class SingleTool:
+class SingleTool(ToolRule):
     """Measures the share of the most frequent tool among an owner's tool calls.
 
     `min_calls` (2 to 1,000) and `share_percent` (51 to 100). Raises `ValueError`
@@ -43,30 +41,30 @@ class SingleTool:
 
     min_calls: int = 8
     share_percent: int = 80
-    slug: str = field(default="single-tool", init=False)
-    label: str = field(default="Single tool", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.TELEMETRY, init=False)
-    basis: Basis = field(default=Basis.FACT, init=False)
-    needs_bodies: bool = field(default=False, init=False)
-    observes: str = field(
-        default="The names of the tools that one agent invocation called: how many of "
-        "the calls go to the most frequent one.",
-        init=False,
-    )
-    null_model: str = field(
-        default="None: a share of calls is a fact about the run. Nothing is shuffled, "
-        "and nothing says which share would be usual for this task.",
-        init=False,
-    )
-    next_step: str = field(
-        default="Nothing is queued. Read it beside a signal of the same agent: a tool "
-        "that everything depends on is where its errors and its repeats come from.",
-        init=False,
-    )
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+    slug = "single-tool"
+    label = "Single tool"
+    version = 1
+    level = Level.TELEMETRY
+    basis = Basis.FACT
+    needs_bodies = False
+    without_calls = "no tool was used more than another"
+    limits = (
+        Parameter("min_calls", "Fewest tool calls", 2, 1_000, unit="calls"),
+        Parameter("share_percent", "Share of one tool", 51, 100, unit="%"),
+    )
+    observes = (
+        "The names of the tools that one agent invocation called: how many of the "
+        "calls go to the most frequent one."
+    )
+    null_model = (
+        "None: a share of calls is a fact about the run. Nothing is shuffled, and "
+        "nothing says which share would be usual for this task."
+    )
+    next_step = (
+        "Nothing is queued. Read it beside a signal of the same agent: a tool that "
+        "everything depends on is where its errors and its repeats come from."
+    )
 
     @property
     def material_when(self) -> str:
@@ -76,28 +74,8 @@ class SingleTool:
             f"agent invocation that made at least {self.min_calls:,}."
         )
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The fewest calls, and the share in percent."""
-        return {"min_calls": self.min_calls, "share_percent": self.share_percent}
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """What each parameter may be."""
-        return (
-            Parameter("min_calls", "Fewest tool calls", 2, 1_000, unit="calls"),
-            Parameter("share_percent", "Share of one tool", 51, 100, unit="%"),
-        )
-
-    def run(self, trace: Trace) -> Iterator[Screening]:
-        """Yield one answer for each owner of tool calls, or one that there are none."""
-        owners = tool_sequences(trace)
-        if not owners:
-            yield no_tool_calls(self.slug, "no tool was used more than another")
-        for tools in owners:
-            yield self._screening(tools)
-
-    def _screening(self, tools: ToolSequence) -> Screening:
+    def screening(self, tools: ToolSequence) -> Screening:
+        """The answer about the tool calls of one owner."""
         names = tools.names
         counts = Counter(names)
         # Of tools that are as frequent, the first by name, whatever the order.

@@ -7,8 +7,7 @@ in the same tool again and again too.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -25,7 +24,6 @@ from apps.engine.check import (
     Screening,
     Series,
     chance_as_float,
-    check_limits,
     exact_chance,
     hash_of_inputs,
     odds,
@@ -39,9 +37,9 @@ from apps.engine.nulls import (
     transition_tail,
 )
 from apps.engine.nulls.windows import TOLERANCE, WIDEST_EXACT
-from apps.engine.sequence_answers import evidence_of_tools, no_tool_calls
-from apps.engine.sequences import ToolSequence, tool_sequences
-from apps.engine.trace import Trace
+from apps.engine.rules import ToolRule
+from apps.engine.sequence_answers import evidence_of_tools
+from apps.engine.sequences import ToolSequence
 
 _NULL_MODEL: Final = "all orders of these tool calls are equally likely"
 _ASSUMPTIONS: Final = (
@@ -76,7 +74,7 @@ class _Drift(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class ToolDrift:
+class ToolDrift(ToolRule):
     """Compares the mix of tools in the first and the last `window` calls.
 
     `window` (2 to 6 calls), `collapse_at` and `hard_at` (nats, ascending, from 0.01 to
@@ -88,20 +86,41 @@ class ToolDrift:
     collapse_at: float = 0.3
     hard_at: float = 0.5
     max_chance: float = 0.05
-    slug: str = field(default="tool-drift", init=False)
-    label: str = field(default="Tool-distribution drift", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
-    basis: Basis = field(default=Basis.STATISTIC, init=False)
-    needs_bodies: bool = field(default=False, init=False)
-    next_step: str = field(
-        default="Read the last calls: does the agent repeat a tool without progress, "
-        "or does the task end that way? Compare with the outcome before you confirm.",
-        init=False,
+
+    slug = "tool-drift"
+    label = "Tool-distribution drift"
+    version = 1
+    level = Level.REVIEW_SIGNAL
+    basis = Basis.STATISTIC
+    needs_bodies = False
+    without_calls = "there is no mix of tools to compare"
+    limits = (
+        Parameter("window", "Window", 2, WIDEST_EXACT, unit="calls"),
+        Parameter(
+            "collapse_at",
+            "Drop that is a collapse",
+            _SMALLEST_BOUND,
+            math.log(WIDEST_EXACT),
+            unit="nats",
+            is_whole=False,
+        ),
+        Parameter(
+            "hard_at",
+            "Drop that is a hard collapse",
+            _SMALLEST_BOUND,
+            math.log(WIDEST_EXACT),
+            unit="nats",
+            is_whole=False,
+        ),
+        MAX_CHANCE,
+    )
+    next_step = (
+        "Read the last calls: does the agent repeat a tool without progress, or does "
+        "the task end that way? Compare with the outcome before you confirm."
     )
 
     def __post_init__(self) -> None:
-        check_limits(self)
+        super().__post_init__()
         most = math.log(self.window)
         if not self.collapse_at <= self.hard_at <= most:
             raise ValueError(
@@ -140,49 +159,8 @@ class ToolDrift:
             "a fact, never as a signal."
         )
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The window in calls, both bounds in nats, the largest chance of a signal."""
-        return {
-            "window": self.window,
-            "collapse_at": self.collapse_at,
-            "hard_at": self.hard_at,
-            "max_chance": self.max_chance,
-        }
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """What each parameter may be."""
-        return (
-            Parameter("window", "Window", 2, WIDEST_EXACT, unit="calls"),
-            Parameter(
-                "collapse_at",
-                "Drop that is a collapse",
-                _SMALLEST_BOUND,
-                math.log(WIDEST_EXACT),
-                unit="nats",
-                is_whole=False,
-            ),
-            Parameter(
-                "hard_at",
-                "Drop that is a hard collapse",
-                _SMALLEST_BOUND,
-                math.log(WIDEST_EXACT),
-                unit="nats",
-                is_whole=False,
-            ),
-            MAX_CHANCE,
-        )
-
-    def run(self, trace: Trace) -> Iterator[Screening]:
-        """Yield one answer for each owner of tool calls, or one that there are none."""
-        owners = tool_sequences(trace)
-        if not owners:
-            yield no_tool_calls(self.slug, "there is no mix of tools to compare")
-        for tools in owners:
-            yield self._screening(tools)
-
-    def _screening(self, tools: ToolSequence) -> Screening:
+    def screening(self, tools: ToolSequence) -> Screening:
+        """The answer about the tool calls of one owner."""
         inputs = hash_of_inputs("tool-drift", tools.scope, tools.order, tools.names)
         if len(tools.names) < 2 * self.window:
             return self._too_few(tools).with_evidence(evidence_of_tools(tools), inputs)

@@ -12,8 +12,16 @@ from typing import Any, Final
 
 import msgspec
 
-from apps.engine.bodies.offers import Offer, asked_in, offer_of, plain_name, together
-from apps.engine.bodies.recorded import NO_BODIES, has_bodies
+from apps.engine.bodies.numerals import counted
+from apps.engine.bodies.offers import (
+    UNNAMED_TOOL,
+    Offer,
+    asked_in,
+    offer_of,
+    plain_name,
+    together,
+)
+from apps.engine.bodies.recorded import NO_BODIES, REDACTED, has_bodies
 from apps.engine.check import (
     Answer,
     Basis,
@@ -168,7 +176,13 @@ def _request(step: Step, joined: tuple[str, ...], of_agent: Offer | None) -> _Re
     if output is None and not joined:
         # Without the answer nobody knows what it asked for.
         return _Request(step.seq, None, ())
-    return _Request(step.seq, offer, tuple(dict.fromkeys((*asked_in(output), *joined))))
+    asked = dict.fromkeys((*asked_in(output), *joined))
+    return _Request(step.seq, offer, tuple(filter(_is_name, asked)))
+
+
+def _is_name(name: str) -> bool:
+    """Whether it is a recorded name, which neither is missing nor was redacted."""
+    return name != UNNAMED_TOOL and REDACTED not in name
 
 
 def _answer(requests: list[_Request], evidence: Evidence) -> Screening:
@@ -204,30 +218,43 @@ def _judged(
             Answer.NOT_APPLICABLE,
             "offer_open" if has_open else "offer_not_recorded",
             "What was offered is not recorded",
-            f"No complete offer is recorded for the {n} model calls: {why}.",
+            f"No complete offer is recorded for {'the only model call' if n == 1 else f'any of {n} model calls'}: {why}.",
         )
     asked = sum(len(one.asked) for one in read)
     rest = (
-        f" Of {n - len(read)} more calls the offer or the answer is not recorded."
+        f" Of {counted(n - len(read), 'more call')} the offer or the answer is not recorded."
         if n > len(read)
         else ""
     )
-    if not missing:
+    calls = counted(len(read), "model call")
+    if not asked:
         return Judgement(
             Answer.QUIET,
-            "all_offered" if asked else "none_asked_for",
-            f"{asked} requested tools, all offered" if asked else "No tool asked for",
-            f"Every tool that {len(read)} model calls asked for stood in their offer "
-            f"({asked} requests).{rest}",
+            "none_asked_for",
+            f"No tool asked for in {calls}",
+            f"The offer is recorded for {calls}, and no tool was asked for.{rest}",
+        )
+    if not missing:
+        tools = counted(asked, "requested tool")
+        return Judgement(
+            Answer.QUIET,
+            "all_offered",
+            f"{tools}, {'' if asked == 1 else 'all '}offered",
+            f"{calls} asked for {counted(asked, 'tool')}, and no name is missing from "
+            f"the offer of its call.{rest}",
         )
     names = list(dict.fromkeys(name for one in missing for name in one.missing))
     shown = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
+    who = (
+        "The only model call with a recorded offer"
+        if len(read) == 1
+        else f"{len(missing)} of {calls}"
+    )
     return Judgement(
         Answer.SIGNAL,
         "not_offered",
         f"Asked for a tool that was not offered: {shown}",
-        f"{len(missing)} of {len(read)} model calls asked for a tool that their "
-        f"recorded offer does not hold: {shown}.{rest} A fact about two lists; what "
+        f"{who} asked for a tool that the recorded offer does not hold: {shown}.{rest} A fact about two lists; what "
         "the request led to is for a person to see.",
         Level.REVIEW_SIGNAL,
     )

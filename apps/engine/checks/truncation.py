@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from apps.engine.check import (
@@ -18,10 +18,10 @@ from apps.engine.check import (
     Level,
     Parameter,
     Screening,
-    check_limits,
     hash_of_inputs,
     percent,
 )
+from apps.engine.rules import Rule
 from apps.engine.sequence_answers import evidence_of_agent, no_model_calls
 from apps.engine.sequences import AgentCalls, RecordedCall, agent_calls
 from apps.engine.trace import FinishReason, Trace
@@ -35,7 +35,7 @@ _MOST_LENGTHS: Final = 20
 
 
 @dataclass(frozen=True)
-class Truncation:
+class Truncation(Rule):
     """Counts the model calls of one agent invocation that a length limit cut.
 
     One answer for each agent invocation: the limit is set for an agent, and whether
@@ -45,32 +45,32 @@ class Truncation:
     """
 
     min_cut: int = 2
-    slug: str = field(default="truncation", init=False)
-    label: str = field(default="Truncation", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
-    basis: Basis = field(default=Basis.FACT, init=False)
-    needs_bodies: bool = field(default=False, init=False)
-    observes: str = field(
-        default="Why each completed model call of one agent invocation stopped, where "
-        "the file says so: how many stopped at a length limit, and whether the last "
-        "one did. Retried and failed attempts are left out.",
-        init=False,
-    )
-    null_model: str = field(
-        default="None: that a call stopped at its length limit is a recorded fact, not "
-        "a statistic. Calls without a finish reason are counted, never guessed.",
-        init=False,
-    )
-    next_step: str = field(
-        default="Read the end of each cut call: does a sentence, a tool call or an "
-        "answer break off? Then see whether the agent noticed. If the limit is too low "
-        "for the task, raise it where the agent is configured.",
-        init=False,
-    )
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+    slug = "truncation"
+    label = "Truncation"
+    version = 1
+    level = Level.REVIEW_SIGNAL
+    basis = Basis.FACT
+    needs_bodies = False
+    limits = (
+        Parameter(
+            "min_cut", "Cut calls where the last one is whole", 1, 1_000, unit="calls"
+        ),
+    )
+    observes = (
+        "Why each completed model call of one agent invocation stopped, where the file "
+        "says so: how many stopped at a length limit, and whether the last one did. "
+        "Retried and failed attempts are left out."
+    )
+    null_model = (
+        "None: that a call stopped at its length limit is a recorded fact, not a "
+        "statistic. Calls without a finish reason are counted, never guessed."
+    )
+    next_step = (
+        "Read the end of each cut call: does a sentence, a tool call or an answer "
+        "break off? Then see whether the agent noticed. If the limit is too low for "
+        "the task, raise it where the agent is configured."
+    )
 
     @property
     def material_when(self) -> str:
@@ -81,17 +81,6 @@ class Truncation:
             f"incomplete; or at least {self.min_cut:,} {calls} cut anywhere. Fewer, in "
             "the middle of a run that went on, are shown on the trace and not queued."
         )
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """How many cut calls are a review signal where the last one is whole."""
-        return {"min_cut": self.min_cut}
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """What the parameter may be."""
-        label = "Cut calls where the last one is whole"
-        return (Parameter("min_cut", label, 1, 1_000, unit="calls"),)
 
     def run(self, trace: Trace) -> Iterator[Screening]:
         """Yield one answer for each owner of completed model calls, or that none is."""

@@ -13,6 +13,7 @@ from typing import Any, Final
 from apps.engine.bodies import FinalAnswer, final_answer, has_bodies
 from apps.engine.bodies.amounts import Claim, claims_in
 from apps.engine.bodies.heard import Heard, heard_before, told_to
+from apps.engine.bodies.numerals import are, counted
 from apps.engine.bodies.recorded import NO_BODIES
 from apps.engine.bodies.support import Support
 from apps.engine.check import (
@@ -120,9 +121,9 @@ class UnsupportedClaim:
             return
         found = claims_in(_beginning(answer.text))
         # What was read does not depend on parameters: all numbers are.
-        claims = [one for one in found if one.digits >= self.digits][:_MOST_CLAIMS]
+        claims = [one for one in found if one.digits >= self.digits]
         if not any(one.digits > 1 for one in found):
-            yield _no_numbers().with_evidence(
+            yield _no_numbers(answer).with_evidence(
                 _evidence(answer, [], []),
                 hash_of_inputs(self.slug, [one.text for one in found]),
             )
@@ -141,7 +142,9 @@ class UnsupportedClaim:
         self, answer: FinalAnswer, claims: list[Claim], heard: Heard | None, hashed: str
     ) -> Screening:
         if not claims:
-            return _no_numbers().with_evidence(_evidence(answer, [], []), hashed)
+            return _no_numbers(answer).with_evidence(_evidence(answer, [], []), hashed)
+        rest = _cut(answer, claims)
+        claims = claims[:_MOST_CLAIMS]
         left: list[Claim] = []
         if heard is not None:
             support = Support(heard)
@@ -150,29 +153,41 @@ class UnsupportedClaim:
             if refused is not None:
                 return refused.with_evidence(_evidence(answer, claims, []), hashed)
         evidence = _evidence(answer, claims, left)
-        return self._judged(claims, left).with_evidence(evidence, hashed)
+        return self._judged(claims, left, rest).with_evidence(evidence, hashed)
 
-    def _judged(self, claims: list[Claim], left: list[Claim]) -> Judgement:
+    def _judged(self, claims: list[Claim], left: list[Claim], rest: str) -> Judgement:
         n = len(claims)
-        if len(left) < self.claims:
-            few = f" {len(left)} of them is not found." if left else ""
+        if not left:
             return Judgement(
                 Answer.QUIET,
                 "supported",
-                f"{n} {'number' if n == 1 else 'numbers'} of the answer found in its sources",
-                f"The numbers of the final answer ({n}) stand in what the run was told, "
-                f"or follow from two numbers that do.{few}",
+                f"{counted(n, 'number')} of the answer found in its sources",
+                f"What was looked up of the final answer ({counted(n, 'number')}) stands "
+                "in what the run was told, or follows from two numbers that do."
+                f"{rest}",
+            )
+        if len(left) < self.claims:
+            return Judgement(
+                Answer.QUIET,
+                "few_not_found",
+                f"{len(left)} of {counted(n, 'number')} in the answer not found, too few "
+                "to queue",
+                f"{len(left)} of {counted(n, 'number')} of the final answer "
+                f"{are(len(left))} not found in what the run was told, and "
+                f"{are(len(left))} no result of two numbers that are; a signal needs "
+                f"{self.claims}.{rest}",
             )
         shown = ", ".join(claim.text for claim in left[:5])
         more = " and others" if len(left) > 5 else ""
         return Judgement(
             Answer.SIGNAL,
             "not_found",
-            f"{len(left)} of {n} numbers in the answer stand in no source: {shown}{more}",
+            f"{len(left)} of {counted(n, 'number')} in the answer {_stand(len(left))} in no "
+            f"source: {shown}{more}",
             f"The final answer states {shown}{more}, and no tool result, user or system "
             "message holds it, nor does it follow from two numbers that stand there. A "
             "fact about texts: a total of more numbers, or what the model knows, looks "
-            "the same.",
+            f"the same.{rest}",
             Level.REVIEW_SIGNAL,
         )
 
@@ -195,13 +210,29 @@ def _not_read(code: str, reason: str) -> Judgement:
     return Judgement(Answer.NOT_APPLICABLE, code, "No answer to look up", reason)
 
 
-def _no_numbers() -> Judgement:
+def _stand(number: int) -> str:
+    return "stands" if number == 1 else "stand"
+
+
+def _cut(answer: FinalAnswer, claims: list[Claim]) -> str:
+    """A sentence about what of the answer was not looked up, nothing where all was."""
+    n = len(answer.text)
+    if n > _LONGEST_ANSWER:
+        return f" Only the first {_LONGEST_ANSWER:,} of its {n:,} characters were read."
+    if len(claims) > _MOST_CLAIMS:
+        return f" Only its first {_MOST_CLAIMS} numbers were looked up."
+    return ""
+
+
+def _no_numbers(answer: FinalAnswer) -> Judgement:
+    rest = _cut(answer, [])
+    what = "beginning of the final answer" if rest else "final answer"
     return Judgement(
         Answer.QUIET,
         "no_numbers",
-        "The final answer states no number to look up",
-        "The final answer holds no amount of enough digits to say something; dates, "
-        "times, ids, years and list numbers are none.",
+        f"The {what} states no number to look up",
+        f"The {what} holds no amount of enough digits to say something; dates, times, "
+        f"ids, years and list numbers are none.{rest}",
     )
 
 
@@ -221,8 +252,8 @@ def _cannot_look(heard: Heard, *, is_cut: bool) -> Judgement | None:
             Answer.NOT_APPLICABLE,
             "results_missing",
             headline,
-            f"{heard.missing} of {heard.sources} results of tools are not recorded; a "
-            "number may stand in one of them.",
+            f"{heard.missing} of {counted(heard.sources, 'result')} of tools "
+            f"{are(heard.missing)} not recorded; a number may stand there.",
         )
     if heard.has_images:
         return Judgement(

@@ -16,6 +16,7 @@ from apps.engine.bodies import CalledTool, tool_lanes
 from apps.engine.bodies.answers import said_by_models
 from apps.engine.bodies.calls import calls_absent
 from apps.engine.bodies.effects import is_write
+from apps.engine.bodies.numerals import none_has
 from apps.engine.bodies.texts import MOST_TEXT, texts_of
 from apps.engine.bodies.tokens import in_pieces, telling_words
 from apps.engine.check import (
@@ -203,24 +204,25 @@ def _answer(n: int, results: list[_Judged]) -> Judgement:
             Answer.NOT_APPLICABLE,
             "no_results_to_judge",
             "No result that could be judged",
-            f"None of the {n} tool calls has a result with enough telling words after "
-            "which something is said.",
+            none_has(n, "tool call", "a result with enough telling words")
+            + " after which something is said.",
         )
     unused = [one for one in results if not one.is_used]
+    all_of = "the only result judged" if known == 1 else f"each of {known} results"
     if not unused:
         return Judgement(
             Answer.QUIET,
             "all_used",
-            f"Something of each of {known} results is said later",
-            f"Of each of {known} results, at least one telling word is said later in "
-            "the trace.",
+            f"Something of {all_of} is said later",
+            f"Of {all_of}, at least one telling word is said later in the trace.",
         )
+    some_of = all_of if known == 1 else f"{len(unused)} of {known} results"
     return Judgement(
         Answer.SIGNAL,
         "unused",
-        f"Nothing of {len(unused)} of {known} results is said later",
-        f"Of {len(unused)} of {known} results ({percent(len(unused) / known)}) no id, "
-        "number or longer word stands in anything that is said later.",
+        f"Nothing of {some_of} is said later",
+        f"Of {some_of} ({percent(len(unused) / known)}) no id, number or longer word "
+        "stands in anything that is said later.",
     )
 
 

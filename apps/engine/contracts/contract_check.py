@@ -10,23 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from apps.engine.check import (
-    Basis,
-    Evidence,
-    Level,
-    Parameter,
-    Screening,
-)
+from apps.engine.check import Evidence, Screening
 from apps.engine.contracts import operators
 from apps.engine.contracts.answers import Found, answer_words, not_asked, spent
 from apps.engine.contracts.budget import MOST_PER_TRACE, Budget, BudgetSpent
 from apps.engine.contracts.choosing import Chooser, Reading
+from apps.engine.contracts.defined import DefinedCheck
 from apps.engine.contracts.operators import Tally
 from apps.engine.contracts.spec import (
     ContractSpec,
     Operator,
     Scope,
-    canonical,
     selectors_of,
 )
 from apps.engine.contracts.wording import plain_sentence
@@ -37,27 +31,21 @@ _MOST_STEPS_SHOWN: Final = 500
 
 
 @dataclass(frozen=True)
-class ContractCheck:
+class ContractCheck(DefinedCheck[ContractSpec]):
     """Whether each trace, or each agent invocation, does what a contract asks."""
 
-    slug: str
-    label: str
-    version: int
-    spec: ContractSpec
     units: int = MOST_PER_TRACE
-    basis: Basis = field(default=Basis.FACT, init=False)
-    null_model: str = field(
-        default="None: a contract is what this project asks for, and a step that "
-        "breaks it is a recorded fact, not a statistic.",
-        init=False,
-    )
-    next_step: str = field(
-        default="Open the steps that break it. Confirm the signal if the system did "
-        "what it must not do. Dismiss it, or change the contract, if the contract asks "
-        "too much.",
-        init=False,
-    )
     _choosers: dict[str, Chooser] = field(init=False, repr=False, compare=False)
+
+    kind = "contract"
+    null_model = (
+        "None: a contract is what this project asks for, and a step that breaks it is a "
+        "recorded fact, not a statistic."
+    )
+    next_step = (
+        "Open the steps that break it. Confirm the signal if the system did what it "
+        "must not do. Dismiss it, or change the contract, if the contract asks too much."
+    )
 
     def __post_init__(self) -> None:
         choosers = {
@@ -65,11 +53,6 @@ class ContractCheck:
             for name, selector in selectors_of(self.spec).items()
         }
         object.__setattr__(self, "_choosers", choosers)
-
-    @property
-    def level(self) -> Level:
-        """What the spec says may happen with a signal."""
-        return self.spec.level
 
     @property
     def observes(self) -> str:
@@ -89,16 +72,6 @@ class ContractCheck:
     def needs_bodies(self) -> bool:
         """Whether a condition reads texts."""
         return any(chooser.reads_bodies for chooser in self._choosers.values())
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The contract itself."""
-        return {"contract": canonical(self.spec)}
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """A contract is changed as a whole, not by parameters."""
-        return ()
 
     def run(self, trace: Trace) -> Iterator[Screening]:
         """Yield one answer about the trace, or one about each agent invocation."""

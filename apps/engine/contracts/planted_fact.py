@@ -7,7 +7,7 @@ why it is missing, nor whether the answer is right in anything else.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
@@ -15,15 +15,13 @@ from apps.engine.bodies import has_bodies
 from apps.engine.bodies.recorded import NO_BODIES
 from apps.engine.check import (
     Answer,
-    Basis,
     Evidence,
     Judgement,
-    Level,
-    Parameter,
     Screening,
     hash_of_inputs,
 )
 from apps.engine.contracts.conversation import Turn, turns
+from apps.engine.contracts.defined import DefinedCheck
 from apps.engine.contracts.fact_spec import FactSpec
 from apps.engine.contracts.mentions import (
     Mention,
@@ -33,7 +31,6 @@ from apps.engine.contracts.mentions import (
     normalised,
 )
 from apps.engine.contracts.patterns import passage
-from apps.engine.contracts.spec import canonical
 from apps.engine.trace import Trace
 
 
@@ -89,30 +86,17 @@ def _candidates(answer: str, fact: FactSpec) -> list[str]:
 
 
 @dataclass(frozen=True)
-class PlantedFact:
+class PlantedFact(DefinedCheck[FactSpec]):
     """Whether a fact that a message tells is given back where a later one needs it."""
 
-    slug: str
-    label: str
-    version: int
-    spec: FactSpec
-    basis: Basis = field(default=Basis.FACT, init=False)
-    needs_bodies: bool = field(default=True, init=False)
-    null_model: str = field(
-        default="None: whether an answer names a value is a fact, not a statistic.",
-        init=False,
+    kind = "fact"
+    needs_bodies = True
+    null_model = "None: whether an answer names a value is a fact, not a statistic."
+    next_step = (
+        "Read the message that told the fact and the answer that should have named it. "
+        "Confirm the signal if the system should have known it; dismiss it if the "
+        "answer says the same in other words."
     )
-    next_step: str = field(
-        default="Read the message that told the fact and the answer that should have "
-        "named it. Confirm the signal if the system should have known it; dismiss it "
-        "if the answer says the same in other words.",
-        init=False,
-    )
-
-    @property
-    def level(self) -> Level:
-        """What the spec says may happen with a signal."""
-        return self.spec.level
 
     @property
     def observes(self) -> str:
@@ -130,16 +114,6 @@ class PlantedFact:
             f"({_SAME[self.spec.normaliser]}), denies it, or names another candidate "
             "in its place. An answer that names several candidates is left undecided."
         )
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The fact itself."""
-        return {"fact": canonical(self.spec)}
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """A fact is changed as a whole, not by parameters."""
-        return ()
 
     def run(self, trace: Trace) -> Iterator[Screening]:
         """Yield one answer for each turn that needs the fact, or why there is none."""

@@ -1,7 +1,9 @@
 """Reader of Anthropic messages: transcripts, and answers of the Messages API alone.
 
 A transcript records no usage. In an answer the input that was read from or written to
-the cache stands beside `input_tokens` and is added to it.
+the cache stands beside `input_tokens` and is added to it. Version 2 keeps the names of the
+tools of a request with each answer, as what it was offered, and an answer without
+content as an empty one.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from apps.engine.reading.answers import (
     add_answer,
     answer_of,
     is_anthropic_answer,
+    note_emptiness,
     take_anthropic_parts,
 )
 from apps.engine.reading.ground_truth import parted
@@ -26,6 +29,7 @@ from apps.engine.reading.json_gate import (
     read_each,
 )
 from apps.engine.reading.json_peek import first_values
+from apps.engine.reading.offered import beside, offered_tools
 from apps.engine.reading.recorded import first_text, mapping, word
 from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks
 from apps.engine.reading.token_counts import whole_number
@@ -56,7 +60,7 @@ class Anthropic:
 
     slug = "anthropic-messages"
     label = "Anthropic messages"
-    version = 1
+    version = 2
     description = (
         "Messages with content parts (tool_use, tool_result, thinking) as a list or as "
         '{"messages": [...]}, one conversation a line or a file, or the answers of the '
@@ -189,9 +193,11 @@ class _Conversation:
         self.remarks = Remarks()
         self.transcript = Transcript(self.remarks)
         self.is_alone = False
+        self._offered: list[Any] = []
 
     def take(self, messages: list[Any], facts: dict[str, Any]) -> None:
         """Add all messages; `RefusedRecord` for what is none."""
+        self._offered = offered_tools(facts)
         if facts.get("system"):
             self._say(StepKind.SYSTEM, facts["system"], "system")
         for index, message in enumerate(messages):
@@ -212,10 +218,12 @@ class _Conversation:
         answer = told or Answer(finish=message.get("stop_reason"))
         if told is None:
             take_anthropic_parts(answer, message["content"])
+            note_emptiness(answer)
         if answer.model is None:
             answer.model = message.get("model") or facts.get("model")
         draft = add_answer(self.transcript, answer)
         draft.name = message.get("name")
+        draft.attributes = beside(draft.attributes, self._offered)
         self._server_results(message["content"])
 
     def _server_results(self, content: Any) -> None:

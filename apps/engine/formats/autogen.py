@@ -4,6 +4,8 @@ A message with `models_usage` is one model call; AutoGen writes 0/0 there when t
 provider told nothing. In the event log a call is an `LLMCall`; the pairs of messages
 sent and delivered are about the same calls and are not read. An agent keeps its
 context from turn to turn, so its turns are one invocation.
+
+Version 2 keeps an answer without content as an empty one.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ class AutoGen:
 
     slug = "autogen"
     label = "AutoGen"
-    version = 1
+    version = 2
     description = (
         "AutoGen and AG2: task results (messages with source and type), saved team states and "
         "states of agents, and the JSON lines of its event log. Each message with models_usage, or each "

@@ -2,7 +2,8 @@
 
 Both shapes hold the same records. A session file has times, a chain of parents and
 subagents beside it; a stream (`--output-format stream-json`, the Agent SDK) begins
-with an `init` line and ends with a result.
+with an `init` line and ends with a result. Version 2 keeps the names of the tools that
+an `init` line offers the main agent, and an answer without content as an empty one.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class ClaudeStream:
 
     slug = "claude-code-stream"
     label = "Claude Code stream (stream-json)"
-    version = 1
+    version = 2
     description = (
         "What Claude Code prints with --output-format stream-json, as lines or as a "
         "list, and messages of the Claude Agent SDK. Its model calls have no times; "
@@ -100,7 +101,7 @@ class ClaudeCode:
 
     slug = "claude-code"
     label = "Claude Code session"
-    version = 1
+    version = 2
     description = (
         "A session file of Claude Code (~/.claude/projects/<project>/<session>.jsonl). "
         "Lines of one answer are one model call; compaction, /clear and rewinding "
@@ -121,7 +122,7 @@ class ClaudeCodeFolder:
 
     slug = "claude-code-folder"
     label = "Claude Code session with subagents"
-    version = 1
+    version = 2
     description = (
         "A session file of Claude Code in an archive, with the agent-<id>.jsonl files "
         "of its subagents. All are one trace, each subagent under the tool call that "

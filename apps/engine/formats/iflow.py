@@ -2,6 +2,8 @@
 
 iFlow writes one answer as several overlapping lines with ids of their own, and counts
 of zero where nothing was counted.
+
+Version 2 keeps an answer without content as an empty one.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ class IFlow:
 
     slug = "iflow"
     label = "iFlow CLI session"
-    version = 1
+    version = 2
     description = (
         "A session file of iFlow CLI (session-<id>.jsonl). Its token counts are always "
         "zero and are read as suspect; overlapping lines of one answer are one model "

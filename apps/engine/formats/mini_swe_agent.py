@@ -3,6 +3,8 @@
 Chat messages, each answer with the raw completion in `extra`, from which its usage,
 model and actions are read; with the Responses API the answers are the responses. Files of older versions are plain chat messages and are
 read as such.
+
+Version 2 keeps an answer without content as an empty one.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ class MiniSWEAgent:
 
     slug = "mini-swe-agent"
     label = "mini-swe-agent trajectory"
-    version = 1
+    version = 2
     description = (
         "A mini-swe-agent .traj.json with trajectory_format, info and messages. Usage "
         "is read from the raw completion that each answer keeps."

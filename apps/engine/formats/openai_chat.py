@@ -3,7 +3,8 @@
 It takes a list of messages, a list of conversations, and {"messages": [...]} as JSON
 or JSON lines; a first line {"metadata": ...} belongs to all that follow. A file of
 bare messages, one a line, is one conversation. Messages record neither usage nor
-times: usage is always missing and the order is the file's.
+times: usage is always missing and the order is the file's. Version 3 keeps the names
+of the tools that stand beside the messages with each answer, as what it was offered.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.messages import Conversation, is_message
+from apps.engine.reading.offered import beside, offered_tools
 from apps.engine.reading.recorded import first_text
 from apps.engine.reading.text_limits import IDENTIFIER, LABEL, NAME, Remarks
 from apps.engine.reading.token_counts import whole_number
-from apps.engine.trace import OrderSource, Trace
+from apps.engine.trace import OrderSource, StepKind, Trace
 
 _SESSION_KEYS: Final = ("session_id", "conversation_id", "thread_id")
 _TASK_KEYS: Final = ("task", "task_id")
@@ -94,7 +96,7 @@ class OpenAIChat:
 
     slug = "openai-chat"
     label = "OpenAI chat messages"
-    version = 2
+    version = 3
     description = (
         "Chat messages (role, content, tool_calls) as a JSON list, as "
         '{"messages": [...]}, or as JSON lines with one conversation a line; a file '
@@ -175,6 +177,7 @@ def trace_of(
     _refuse_other_records(conversation)
     remarks = Remarks()
     made = Conversation(remarks)
+    offered = offered_tools(conversation, conversation.get("metadata"), shared)
     for index, message in enumerate(messages):
         if not is_message(message):
             raise RefusedRecord(
@@ -182,7 +185,9 @@ def trace_of(
                 "assistant, tool) and a content.",
                 f"$.messages[{index}]",
             )
-        made.add(message)
+        draft = made.add(message)
+        if draft.kind is StepKind.MODEL_CALL:
+            draft.attributes = beside(draft.attributes, offered)
     steps, invocations = made.finished()
     own = conversation.get("metadata")
     metadata = {

@@ -2,7 +2,9 @@
 
 A response object is one model call with its usage. In a list of items a model call is
 what the model wrote between two things that it did not write; such lists record no
-usage.
+usage. Version 2 keeps the names of the tools that a response repeats from its request,
+or that stand beside the items, as what was offered, and an answer without content as
+an empty one.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from apps.engine.reading.json_gate import (
 )
 from apps.engine.reading.json_peek import first_values
 from apps.engine.reading.json_values import embedded
+from apps.engine.reading.offered import beside, offered_tools
 from apps.engine.reading.recorded import mapping, time_range, word
 from apps.engine.reading.text_limits import Remarks
 from apps.engine.reading.transcript import Draft, ToolResult, Transcript
@@ -63,7 +66,7 @@ class OpenAIResponses:
 
     slug = "openai-responses"
     label = "OpenAI Responses"
-    version = 1
+    version = 2
     description = (
         "Response objects of the Responses API as JSON or JSON lines (one model call "
         "each, joined by previous_response_id or conversation), the events of a stream, "
@@ -156,7 +159,8 @@ def _is_event(value: Any) -> bool:
 class _Conversation:
     """One conversation while it is being read."""
 
-    def __init__(self) -> None:
+    def __init__(self, offered: list[Any] | None = None) -> None:
+        self._offered = offered or []
         self.remarks = Remarks()
         self.transcript = Transcript(self.remarks)
         self._open: Answer | None = None
@@ -179,7 +183,8 @@ class _Conversation:
     def close(self) -> None:
         """End the model call that is open."""
         if self._open is not None:
-            add_answer(self.transcript, self._open)
+            draft = add_answer(self.transcript, self._open)
+            draft.attributes = beside(draft.attributes, self._offered)
             give_built_in(self.transcript, self._built_in)
         self._open, self._built_in = None, []
 
@@ -245,7 +250,7 @@ class _Taker:
         value = record.value
         items = value if isinstance(value, list) else _items_in(value)
         if items is not None and _are_items(items):
-            made = _Conversation()
+            made = _Conversation(offered_tools(value))
             _take_all(made, items, "$")
             yield made.trace(f"conversation {record.number}")
         elif is_response(value):
@@ -329,6 +334,7 @@ def _take_response(made: _Conversation, response: dict[str, Any]) -> None:
                 made.transcript.give(_result(item))
     draft = add_answer(made.transcript, answer)
     draft.input = given
+    draft.attributes = beside(draft.attributes, offered_tools(response))
     give_built_in(made.transcript, response["output"])
 
 

@@ -3,6 +3,8 @@
 The end of an agent's run holds all messages of its session so far, so the last one
 counts and the tool events before it repeat what is in it. A session that never ended
 is read from its tool and usage events alone.
+
+Version 2 keeps an answer without content as an empty one.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ class OpenClaw:
 
     slug = "openclaw-telemetry"
     label = "OpenClaw telemetry"
-    version = 1
+    version = 2
     description = (
         "The event log of OpenClaw's telemetry plug-in, one event a line. Each session "
         "key is one trace, read from the messages at the end of its last run."

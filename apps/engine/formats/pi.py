@@ -2,6 +2,8 @@
 
 The lines form a tree: a second child of the same line is a branch. Steps keep the
 order of the file; a branch and a compaction reset the context.
+
+Version 2 keeps an answer without content as an empty one.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class Pi:
 
     slug = "pi"
     label = "pi session"
-    version = 1
+    version = 2
     description = (
         "A session file of the pi coding agent or of OpenClaw (JSON lines of type "
         "session and message). Every answer has its usage; branches and compactions "

@@ -3,7 +3,9 @@
 Each record is one model call: {request, response}, {messages, response} (LiteLLM),
 {custom_id, response: {body}} (batch output), or a response alone, whole or as the
 pieces of a stream. The messages of a request repeat what was said before; they are
-kept as the input of the call and are never counted as calls.
+kept as the input of the call and are never counted as calls. Version 2 keeps the names
+of the tools of a request, as what was offered, and an answer without content as an
+empty one.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from apps.engine.reading.json_gate import (
     read_each,
 )
 from apps.engine.reading.json_peek import first_record
+from apps.engine.reading.offered import beside
 from apps.engine.reading.recorded import time_range
 from apps.engine.reading.request_messages import (
     NewMessages,
@@ -38,6 +41,7 @@ from apps.engine.trace import Trace, Via
 _KEPT_BESIDE: Final = frozenset(
     {
         "request", "response", "messages", "input", "body", "kwargs", "tools",
+        "functions",
         "request_body", "response_body", "requestBody", "responseBody", "prompt",
         "fncall_messages", "fncall_response", "result", "contents",
     }
@@ -62,7 +66,7 @@ class RequestLog:
 
     slug = "request-log"
     label = "Request and response log"
-    version = 1
+    version = 2
     description = (
         "Records of model requests with their responses, as LiteLLM, gateways and "
         "batch outputs write them, or answers of an API alone (chat completions and "
@@ -187,8 +191,9 @@ class _Group:
     ) -> None:
         draft.input = messages or None
         if not is_chat_completion(value):
-            beside = {k: v for k, v in value.items() if k not in _KEPT_BESIDE}
-            draft.attributes = beside or None
+            rest = {k: v for k, v in value.items() if k not in _KEPT_BESIDE}
+            draft.attributes = rest or None
+        draft.attributes = beside(draft.attributes, records.offered_in(value))
         beginning = beginning_of(messages)
         if beginning is not None:
             self._beginnings.setdefault(beginning, []).append(draft)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from apps.engine.reading.finish_reasons import finish_of
 from apps.engine.reading.token_counts import Counts
+from apps.engine.trace import FinishReason
+
+_ENDED: Final = frozenset({FinishReason.STOP, FinishReason.LENGTH})
 
 
 class Asked(msgspec.Struct):
@@ -38,10 +42,28 @@ class Answer(msgspec.Struct, kw_only=True):
     choices: int = 1
 
 
+def note_emptiness(answer: Answer) -> None:
+    """Set the text of an answer that came to its end and holds nothing to "".
+
+    Call it where the content was recorded: what is not recorded stays `None`, and so
+    does the text of an answer that asks for tools instead.
+    """
+    if answer.text is None:
+        answer.text = text_of_nothing(answer.finish, asks=bool(answer.asked))
+
+
+def text_of_nothing(finish: Any, *, asks: bool) -> str | None:
+    """The text of an answer whose recorded content has none, by why it ended.
+
+    "" where it came to its end and asks for no tool, else `None`.
+    """
+    return "" if not asks and finish_of(finish)[0] in _ENDED else None
+
+
 def joined(before: Any, after: Any) -> Any:
     """Return two pieces of an answer as one; texts are joined by a line break."""
-    if before is None or after is None:
-        return after if before is None else before
+    if before is None or after is None or before == "":
+        return before if after is None else after
     if isinstance(before, str) and isinstance(after, str):
         return f"{before}\n{after}"
     whole = before if isinstance(before, list) else [before]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.engine.reading.answer_parts import Answer, Asked, joined
+from apps.engine.reading.answer_parts import Answer, Asked, joined, note_emptiness
 from apps.engine.reading.clock import any_time_ns
 from apps.engine.reading.finish_reasons import finish_of
 from apps.engine.reading.json_values import embedded
@@ -29,6 +29,7 @@ __all__ = [
     "is_anthropic_answer",
     "is_chat_completion",
     "is_response",
+    "note_emptiness",
     "requested_item",
     "response_finish",
     "take_anthropic_parts",
@@ -128,7 +129,7 @@ def _of_completion(value: dict[str, Any]) -> Answer:
     message = message if isinstance(message, dict) else {"content": choice.get("text")}
     # OpenRouter writes the error of a provider that broke off into the choice.
     error = mapping(choice.get("error"))
-    return Answer(
+    answer = Answer(
         text=message.get("content") or message.get("refusal"),
         reasoning=message.get("reasoning_content") or message.get("reasoning"),
         asked=chat_tool_calls(message),
@@ -141,6 +142,9 @@ def _of_completion(value: dict[str, Any]) -> Answer:
         error_message=error.get("message") if error else None,
         choices=len(value["choices"]),
     )
+    if "content" in message and not error:
+        note_emptiness(answer)
+    return answer
 
 
 def chat_tool_calls(message: dict[str, Any]) -> list[Asked]:
@@ -180,6 +184,7 @@ def _of_response(value: dict[str, Any]) -> Answer:
             take_output_item(answer, item)
     if answer.asked and answer.finish == "completed":
         answer.finish = "tool_calls"
+    note_emptiness(answer)
     return answer
 
 
@@ -229,6 +234,7 @@ def _of_anthropic(value: dict[str, Any]) -> Answer:
         counts=usage_counts(value.get("usage")),
     )
     take_anthropic_parts(answer, value["content"])
+    note_emptiness(answer)
     return answer
 
 
@@ -248,4 +254,5 @@ def take_anthropic_parts(answer: Answer, content: Any) -> None:
             answer.reasoning = joined(answer.reasoning, part.get("thinking") or None)
         elif not kind.endswith("tool_result"):
             others.append(part)
-    answer.text = plain_text(others) if others else None
+    # No part at all is an answer that says nothing, and not one that was not kept.
+    answer.text = plain_text(others) if content else ""

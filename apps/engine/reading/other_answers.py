@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.engine.reading.answer_parts import Answer, Asked, joined
+from apps.engine.reading.answer_parts import Answer, Asked, joined, note_emptiness
 from apps.engine.reading.clock import any_time_ns
 from apps.engine.reading.recorded import either, listed, mapping, plain_text
 from apps.engine.reading.token_counts import Counts, whole_number
@@ -59,6 +59,8 @@ def _of_gemini(value: dict[str, Any]) -> Answer:
     answer.counts = usage_counts(usage, name)
     answer.start_ns = any_time_ns(either(value, "create_time", "createTime"))
     answer.choices = max(len(candidates), 1)
+    if isinstance(first.get("content"), dict):
+        note_emptiness(answer)
     return answer
 
 
@@ -100,7 +102,7 @@ def _of_ollama(value: dict[str, Any]) -> Answer:
             )
         )
     sent, received = value.get("prompt_eval_count"), value.get("eval_count")
-    return Answer(
+    answer = Answer(
         text=message.get("content") or value.get("response") or None,
         reasoning=message.get("thinking") or value.get("thinking"),
         asked=asked,
@@ -113,6 +115,9 @@ def _of_ollama(value: dict[str, Any]) -> Answer:
         ),
         start_ns=any_time_ns(value.get("created_at")),
     )
+    if "content" in message or "response" in value:
+        note_emptiness(answer)
+    return answer
 
 
 def _of_bedrock(value: dict[str, Any]) -> Answer:
@@ -132,4 +137,5 @@ def _of_bedrock(value: dict[str, Any]) -> Answer:
             )
         answer.reasoning = joined(answer.reasoning, thought.get("text"))
         answer.text = joined(answer.text, held.get("text"))
+    note_emptiness(answer)
     return answer

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from apps.engine.reading.answer_parts import text_of_nothing
 from apps.engine.reading.clock import any_time_ns
 from apps.engine.reading.finish_reasons import finish_of
 from apps.engine.reading.recorded import kind_of, plain_text, text_in
@@ -87,6 +88,11 @@ def _add_result(made: Transcript, message: dict[str, Any], time: int | None) -> 
     )
 
 
+def _asks(block: Any) -> bool:
+    """Whether a block asks for a tool."""
+    return kind_of(block) == "toolCall"
+
+
 def _add_answer(
     made: Transcript, message: dict[str, Any], time: int | None, *, resets: bool
 ) -> None:
@@ -100,6 +106,9 @@ def _add_answer(
     usage = beside_cache(message.get("usage"), read="cacheRead", write="cacheWrite")
     thoughts = [one.get("thinking") for one in blocks if one.get("type") == "thinking"]
     shown = [one for one in blocks if kind_of(one) not in _HIDDEN]
+    text = plain_text(shown)
+    if text is None:
+        text = text_of_nothing(stop, asks=any(map(_asks, blocks)))
     number = made.add(
         Draft(
             kind=StepKind.MODEL_CALL,
@@ -111,7 +120,7 @@ def _add_answer(
             error_message=message.get("errorMessage"),
             native_id=message.get("responseId"),
             native_kind="assistant",
-            output=plain_text(shown),
+            output=text,
             reasoning="\n\n".join(t for t in thoughts if isinstance(t, str)) or None,
             call=ModelCall(
                 provider=clip(message.get("provider"), NAME, made.remarks),
@@ -124,7 +133,7 @@ def _add_answer(
         )
     )
     for one in blocks:
-        if one.get("type") == "toolCall":
+        if _asks(one):
             made.ask(
                 name=one.get("name"),
                 call_id=one.get("id"),

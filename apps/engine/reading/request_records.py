@@ -24,6 +24,7 @@ from apps.engine.reading.answer_streams import (
 from apps.engine.reading.answers import answer_of, is_chat_completion
 from apps.engine.reading.clock import any_time_ns, later_ns
 from apps.engine.reading.json_values import embedded
+from apps.engine.reading.offered import offered_tools
 from apps.engine.reading.other_answers import other_answer
 from apps.engine.reading.recorded import mapping, word
 from apps.engine.reading.token_counts import whole_number
@@ -47,6 +48,9 @@ _HOLDERS: Final = (
     "properties", "request_properties", "request_metadata",
 )  # fmt: skip
 _INNER: Final = ("metadata", "body", "properties", "requester_metadata")
+_GIVEN: Final = (
+    "model_parameters", "optional_params", "config", "generationConfig", "generation_config",
+)  # fmt: skip
 _MESSAGES: Final = ("fncall_messages", "messages", "input", "contents", "prompt")
 _TEXTS: Final = ("response", "response_text", "completion")
 _ASKS: Final = frozenset(
@@ -191,6 +195,15 @@ def messages_in(record: Fields) -> list[Any]:
             if isinstance(held, str) and held and key not in {"messages", "contents"}:
                 return [{"role": "user", "content": held}]
     return []
+
+
+def offered_in(record: Fields) -> list[Any]:
+    """Return the tools that were offered, as `offered_tools` gives them.
+
+    They stand in the request, or in a response that repeats its request.
+    """
+    held = [mapping(holder.get(key)) for holder in _holders(record) for key in _GIVEN]
+    return offered_tools(*_holders(record), *held, response_in(record))
 
 
 def times_of(record: Fields) -> tuple[int | None, int | None]:

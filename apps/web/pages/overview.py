@@ -47,5 +47,5 @@ def overview_page(place: Place) -> OverviewPage:
         checks=[row for row in checked if row.counts.signals],
         silent=[row for row in checked if not row.counts.signals],
         uploads=[upload_row(upload) for upload in uploads_of(place.project)[:5]],
-        refusal=place.refusal(Permission.DECIDE),
+        refusal=place.refusal(Permission.REVIEW),
     )

@@ -20,7 +20,10 @@ PAGE_SIZE = 25
 
 
 class CaseRow(msgspec.Struct, frozen=True):
-    """One case: whether the key that counts keeps quiet on it."""
+    """One case: whether the key that counts keeps quiet on it.
+
+    `is_taken_back` when the dismissal that it rests on does not stand any more.
+    """
 
     case: RegressionCase
     check_label: str
@@ -29,6 +32,7 @@ class CaseRow(msgspec.Struct, frozen=True):
     tone: str
     said: str
     is_retired: bool
+    is_taken_back: bool
 
 
 class RegressionPage(msgspec.Struct, frozen=True):
@@ -50,16 +54,23 @@ def regression_page(place: Place, query: Mapping[str, Any]) -> RegressionPage:
         .select_related("created_by", "trace")[: PAGE_SIZE + 1]
     )
     shown = found[:PAGE_SIZE]
+    taken_back = set(
+        Signal.objects.filter(
+            project=place.project, pk__in=[case.signal_id for case in shown]
+        )
+        .exclude(verdict=Verdict.DISMISS)
+        .values_list("pk", flat=True)
+    )
     return RegressionPage(
         place=place,
-        rows=[_row(place, case) for case in shown],
+        rows=[_row(place, case, taken_back) for case in shown],
         next_query=f"?after={shown[-1].pk}" if len(found) > PAGE_SIZE else "",
         refusal=place.refusal(Permission.MANAGE_CHECKS),
         rename_refusal=place.refusal(Permission.REVIEW),
     )
 
 
-def _row(place: Place, case: RegressionCase) -> CaseRow:
+def _row(place: Place, case: RegressionCase, taken_back: set[int]) -> CaseRow:
     state, tone, said = _state(place, case)
     return CaseRow(
         case=case,
@@ -69,6 +80,7 @@ def _row(place: Place, case: RegressionCase) -> CaseRow:
         tone=tone,
         said=said,
         is_retired=case.retired_at is not None,
+        is_taken_back=case.signal_id in taken_back,
     )
 
 

@@ -79,7 +79,9 @@ def _begun(request: HttpRequest, place: Place, check: Check) -> HttpResponse:
         now=timezone.now(),
     )
     if not is_new:
-        messages.info(request, "This variant is being tried already; this is its shadow.")
+        messages.info(
+            request, "This variant is being tried already; this is its shadow."
+        )
     return redirect("shadow", place.project.slug, check.slug, shadow.pk)
 
 

@@ -18,7 +18,7 @@ def one(*ids, **parameters):
 def test_equal_calls_anywhere_are_counted_and_never_queued():
     found = one(1, 2, 1, 3, 1, 2)
     assert (found.answer, found.level) == (Answer.SIGNAL, Level.TELEMETRY)
-    assert found.headline.startswith("3 of 6 tool calls made before")
+    assert found.headline.startswith("3 of 6 tool calls repeat an earlier one")
     assert found.evidence.effect == 0.5
     assert found.evidence.steps == (0, 1, 2, 4, 5)
     first = found.evidence.facts["duplicates"][0]
@@ -82,3 +82,18 @@ def test_how_many_make_a_group_is_a_parameter_with_limits():
     for wrong in (1, 101):
         with pytest.raises(ValueError, match="must be"):
             DuplicateCalls(times=wrong)
+
+
+def test_smaller_groups_are_not_denied_where_more_calls_make_a_group():
+    quiet = one(1, 1, 2, times=3)
+    assert quiet.headline == "No call made 3 times in 3 tool calls"
+    assert "duplicates" not in quiet.headline
+    found = one(1, 1, 1, 2, 2, times=3)
+    assert found.headline == (
+        "2 of 5 tool calls repeat an earlier one that was made 3 times or more often"
+    )
+
+
+def test_it_speaks_of_one_call_in_good_english():
+    assert one(1).headline == "No call made twice in 1 tool call"
+    assert one(1, 1).headline == "1 of 2 tool calls repeats an earlier one"

@@ -204,3 +204,14 @@ def test_steps_in_any_order_give_the_same_answer():
 def test_the_size_of_an_answer_is_said_in_good_english(text, size):
     (found,) = FinalAnswerCheck().run(told(user(0, "Hi"), answer(1, text)))
     assert found.headline == f"Final answer of {size}"
+
+
+def test_it_says_that_the_trace_ends_in_a_tool_only_of_the_last_one():
+    asked = [used(1, "submit", {"x": 1}, "ok", by=0), used(2, "log", {}, "ok", by=0)]
+    found = of(told(answer(0, ""), *asked))
+    assert found.reason_code == "ended_by_a_tool"
+    assert "ends in" not in found.reason
+    assert found.reason.startswith("Among the calls after the last answer is submit")
+    twice = [used(1, "submit", {}, "ok", by=0), used(2, "finish", {}, "ok", by=0)]
+    found = of(told(answer(0, ""), *twice))
+    assert found.reason.startswith("The trace ends in finish")

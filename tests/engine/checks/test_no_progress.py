@@ -6,7 +6,15 @@ import pytest
 
 from apps.engine.check import Answer, Level
 from apps.engine.checks.no_progress import NoProgress
-from tests.engine.told import failed, told, turned_round, used, user, without_bodies
+from tests.engine.told import (
+    answer,
+    failed,
+    told,
+    turned_round,
+    used,
+    user,
+    without_bodies,
+)
 
 
 def one(trace, **parameters):
@@ -55,7 +63,6 @@ def test_three_equal_results_are_quiet_and_three_calls_too_few():
         [],
         {},
         True,
-        None,
         "None",
         "(Bash completed with no output)",
         "Tool ran without output",
@@ -99,9 +106,51 @@ def test_a_user_who_says_something_else_ends_the_run():
 def test_results_that_are_not_recorded_are_never_equal():
     found = one(results(None, None, None, None))
     assert (found.answer, found.reason_code) == (Answer.NOT_APPLICABLE, "no_results")
-    found = one(results("Anna", None, None, None, None))
+    found = one(results(*"abcd", None, None))
     assert found.answer is Answer.QUIET
-    assert "4 results are not recorded" in found.reason
+    assert found.headline.endswith("in 4 results")
+    assert "2 results are not recorded" in found.reason
+    assert "1 result is not recorded" in one(results(*"abcd", None)).reason
+
+
+def test_it_does_not_say_that_results_change_where_most_are_not_recorded():
+    found = one(results("Anna", None, "Bob", "Eve", None, None))
+    assert (found.answer, found.reason_code) == (
+        Answer.NOT_APPLICABLE,
+        "results_missing",
+    )
+    assert found.headline == "3 of 6 results recorded, too few in a row"
+
+
+def test_it_says_how_many_of_the_calls_differ():
+    result = "Error: not found"
+    calls = [used(n, "find", {"q": max(n, 2)}, result) for n in range(4)]
+    found = one(told(*calls))
+    assert found.headline == (
+        "4 calls in a row, 2 of them different, gave the same failure (find)"
+    )
+    assert "not all" not in found.reason
+    all_differ = one(results(*[result] * 4))
+    assert all_differ.headline.startswith("4 different calls in a row gave")
+
+
+def test_arguments_that_are_not_known_are_not_taken_for_other_ones():
+    result = "Error: not found"
+    known = [used(n, "find", {"q": 1}, result) for n in range(3)]
+    assert one(told(*known, used(3, "find", None, result))).answer is Answer.QUIET
+    bare = [used(n, "find", None, result) for n in range(1, 4)]
+    assert one(told(known[0], *bare)).answer is Answer.QUIET
+    found = one(told(*known, used(3, "look", None, result)))
+    assert found.evidence.facts["different_calls"] == 2
+    assert "The arguments of 1 are not known" in found.reason
+
+
+def test_parallel_calls_are_counted_as_rounds():
+    steps = [answer(0)]
+    for n in range(1, 9):
+        by = (n - 1) // 2
+        steps.append(used(n, "find", {"q": n}, "Error: not found", by=100 + by))
+    assert one(told(*steps)).headline.startswith("4 different rounds of calls in a row")
 
 
 def test_structure_only_is_not_applicable():

@@ -173,7 +173,7 @@ def test_a_call_without_arguments_is_compared_with_nothing():
     calls = [("get", {"id": 1}, "x"), ("get", None, "x"), ("get", {"id": 1}, "x")]
     found = one(row(*calls))
     assert found.answer is Answer.QUIET
-    assert "1 of 3 calls have no arguments" in found.reason
+    assert "1 of 3 calls has no arguments" in found.reason
 
 
 def test_structure_only_is_not_applicable_and_never_quiet():
@@ -231,3 +231,17 @@ def test_parameters_do_not_change_the_input_hash_and_results_do():
 def test_long_arguments_are_shown_by_their_beginning():
     found = one(row(*[("write", {"text": "x" * 5_000}, "x")] * 3))
     assert len(json.dumps(found.evidence.facts)) < 1_000
+
+
+def test_it_speaks_of_one_call_in_good_english():
+    bare = used(0, "get", None, "x", invocation=1)
+    kept = used(1, "get", {"id": 1}, "x")
+    found = list(RepeatedCall().run(told(bare, kept, agents=("one", "two"))))
+    reasons = [f.reason for f in found]
+    assert any(
+        reason.startswith("The only tool call has no arguments") for reason in reasons
+    )
+    calls = [("get", {"id": n}, "x") for n in range(4)]
+    assert one(row(*calls)).headline == (
+        "No call repeated 3 times in a row in 4 tool calls"
+    )

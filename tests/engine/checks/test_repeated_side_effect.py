@@ -140,3 +140,26 @@ def test_names_that_are_no_list_of_names_are_refused():
     for wrong in (("",), (1,), "send", tuple(f"t{n}" for n in range(101))):
         with pytest.raises(ValueError, match="that write"):
             RepeatedSideEffect(writing_tools=wrong)
+
+
+def test_it_says_that_each_call_succeeded_only_where_a_status_says_so():
+    def booked(status):
+        return told(*[used(n, *BOOK, status=status) for n in range(2)])
+
+    found = of(booked(StepStatus.OK))
+    assert found.headline.startswith("book_reservation succeeded twice")
+    assert "each call succeeded" in found.reason
+    found = of(booked(StepStatus.UNSET))
+    assert found.answer is Answer.SIGNAL
+    assert found.headline == (
+        "book_reservation called twice with the same arguments, no failure known"
+    )
+    assert "each call succeeded" not in found.reason
+    assert "no failure is recorded" in found.reason
+
+
+def test_it_speaks_of_one_call_in_good_english():
+    assert one(BOOK).headline == "No act repeated in 1 writing call"
+    assert one(("get_user", {}, "Anna")).reason.startswith("The only tool call has no")
+    unknown = one(("book_trip", {"n": 1}, None))
+    assert "of the only writing call" in unknown.reason

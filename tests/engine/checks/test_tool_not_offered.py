@@ -6,8 +6,10 @@ import json
 
 import pytest
 
+from apps.engine.bodies.offers import UNNAMED_TOOL
 from apps.engine.check import Answer, Level
 from apps.engine.checks.tool_not_offered import ToolNotOffered
+from apps.engine.reading import transcript
 from apps.engine.trace import Body, Step, StepKind
 from tests.engine.told import answer, told, turned_round, used, without_bodies
 
@@ -203,7 +205,7 @@ def test_each_agent_is_judged_by_its_own_calls():
     found = list(ToolNotOffered().run(told(*steps, agents=("one", "two"))))
     assert [f.answer for f in found] == [Answer.QUIET, Answer.SIGNAL]
     assert found[1].evidence.effect == 1
-    assert "1 more calls" in found[1].reason
+    assert "1 more call the" in found[1].reason
 
 
 def test_structure_only_is_not_applicable():
@@ -224,3 +226,51 @@ def test_steps_in_any_order_give_the_same_answer():
 
 def test_it_has_no_parameters():
     assert (ToolNotOffered().parameters, ToolNotOffered().limits) == ({}, ())
+
+
+def test_an_offer_of_which_nothing_was_asked_is_not_said_to_hold_all():
+    found = one({"tools": [DEFINED]}, {"role": "assistant", "content": "Hi."})
+    assert (found.answer, found.reason_code) == (Answer.QUIET, "none_asked_for")
+    assert found.headline == "No tool asked for in 1 model call"
+    assert found.reason == (
+        "The offer is recorded for 1 model call, and no tool was asked for."
+    )
+
+
+def test_it_speaks_of_one_call_in_good_english():
+    assert one({"tools": [DEFINED]}, asks("get_order")).headline == (
+        "1 requested tool, offered"
+    )
+    assert "for the only model call" in one(None).reason
+    found = one({"tools": [DEFINED]})
+    assert found.reason.startswith("The only model call with a recorded offer asked")
+
+
+def test_a_tool_without_a_recorded_name_is_not_missing_from_the_offer():
+    trace = told(
+        answer(0, "I look.", body={"attributes": {"tools": [DEFINED]}}),
+        used(1, UNNAMED_TOOL, {}, "x", by=0),
+    )
+    (found,) = ToolNotOffered().run(trace)
+    assert found.reason_code == "none_asked_for"
+    assert UNNAMED_TOOL == transcript.UNNAMED_TOOL
+
+
+@pytest.mark.parametrize("kind", ["mcp_toolset", "tool_search", "namespace"])
+def test_tools_that_are_found_while_the_model_works_leave_the_offer_open(kind):
+    found = one({"tools": [DEFINED, {"type": kind, "name": "more"}]})
+    assert found.reason_code == "offer_open"
+
+
+def test_a_custom_tool_of_a_chat_request_has_a_name():
+    custom = {"type": "custom", "custom": {"name": "zap"}}
+    assert one({"tools": [DEFINED, custom]}).reason_code == "all_offered"
+    assert one({"tools": [custom]}).reason_code == "not_offered"
+
+
+def test_a_redacted_name_is_not_taken_for_a_missing_one():
+    hidden = "[redacted: key]"
+    found = one({"tools": [DEFINED, hidden]})
+    assert found.reason_code == "offer_open"
+    found = one({"tools": [DEFINED]}, asks("get_order", hidden))
+    assert found.reason_code == "all_offered"

@@ -232,6 +232,21 @@ def test_an_answer_is_not_cut_through_a_number():
     assert found.answer is Answer.QUIET
 
 
+def test_an_answer_of_which_not_all_was_looked_up_says_so():
+    beginning = "It is 1254.5 now. " * 4_000
+    found = claim(beginning + "It costs 4711.33.")
+    assert found.answer is Answer.QUIET
+    assert "Only the first 65,536 of its 72,017 characters were read" in found.reason
+    wordy = claim("word " * 20_000 + "4711.33")
+    assert wordy.headline == (
+        "The beginning of the final answer states no number to look up"
+    )
+    many = claim(" and ".join(f"{n}.75" for n in range(1000, 1101)))
+    assert "Only its first 100 numbers were looked up" in many.reason
+    fewer = claim(" and ".join(f"{n}.75" for n in range(1000, 1100)))
+    assert "Only" not in fewer.reason
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -311,7 +326,12 @@ def test_digits_and_claims_are_parameters_with_limits():
     assert claim(text, "x", claims=2).answer is Answer.SIGNAL
     few = claim(text, "x", claims=3)
     assert few.answer is Answer.QUIET
-    assert "2 of them" in few.reason
+    assert few.reason_code == "few_not_found"
+    assert few.headline == "2 of 2 numbers in the answer not found, too few to queue"
+    assert "2 of 2 numbers of the final answer are not found" in few.reason
+    one = claim("It costs 48.6 and 1254.5.", claims=2)
+    assert "1 of 2 numbers of the final answer is not found" in one.reason
+    assert "found in its sources" not in one.headline
     assert claim(text, "x").input_hash == claim(text, "x", digits=4).input_hash
     assert "4 or more significant digits" in UnsupportedClaim(digits=4).material_when
     for wrong in ({"digits": 1}, {"digits": 7}, {"claims": 0}, {"claims": 51}):

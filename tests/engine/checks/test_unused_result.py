@@ -145,3 +145,13 @@ def test_steps_in_any_order_give_the_same_answer():
     )
     assert of(turned_round(trace)) == of(trace)
     assert of(trace).evidence.steps == (2,)
+
+
+def test_it_speaks_of_one_result_in_good_english():
+    assert result(WEATHER, "I do not know.").headline == (
+        "Nothing of the only result judged is said later"
+    )
+    assert result(WEATHER, "It is cloudy.").headline == (
+        "Something of the only result judged is said later"
+    )
+    assert result("ok", "Fine.").reason.startswith("The only tool call has no result")

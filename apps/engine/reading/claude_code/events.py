@@ -26,6 +26,7 @@ class Call(msgspec.Struct, kw_only=True):
     error: Any = None
     placeholder: bool = False
     known: set[int] = set()
+    offered: list[Any] = []
 
     def add(self, blocks: list[Any]) -> None:
         """Add the blocks that are not there yet: lines repeat what came before."""

@@ -20,6 +20,7 @@ from apps.engine.reading.claude_code.events import (
     Subagent,
     text_of,
 )
+from apps.engine.reading.claude_code.offer import offer_in
 from apps.engine.reading.clock import any_time_ns
 from apps.engine.reading.json_gate import RefusedRecord
 from apps.engine.reading.recorded import kind_of, text_in
@@ -64,6 +65,7 @@ class SessionLines:
         self.unread: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
         self._calls: dict[Any, Call] = {}
+        self._offered: list[Any] = []
         self._seen: set[Any] = set()
         self._answers: set[tuple[str, str]] = set()
         self._chain: dict[Any, str] = {}
@@ -174,6 +176,8 @@ class SessionLines:
             message_id=message.get("id"),
             at=any_time_ns(line.get("timestamp")),
             resets=scope in self._reset,
+            # What a subagent may call is a choice of its own that no line tells.
+            offered=self._offered if scope == MAIN else [],
         )
         self._reset.discard(scope)
         self.events.append(call)
@@ -271,6 +275,7 @@ class SessionLines:
     def _take_system(self, line: dict[str, Any]) -> None:
         subtype = text_in(line, "subtype")
         if subtype == "init":
+            self._offered = offer_in(line)
             return
         if subtype not in _SYSTEM_STEPS:
             self.unread[

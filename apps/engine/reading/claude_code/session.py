@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Final
 
+from apps.engine.reading.answer_parts import text_of_nothing
 from apps.engine.reading.claude_code.events import (
     TOOL_BLOCKS,
     Call,
@@ -21,6 +22,7 @@ from apps.engine.reading.claude_code.events import (
 from apps.engine.reading.claude_code.lines import MAIN, SYNTHETIC, SessionLines
 from apps.engine.reading.claude_code.result import add_result
 from apps.engine.reading.finish_reasons import finish_of
+from apps.engine.reading.offered import beside, open_ended
 from apps.engine.reading.recorded import kind_of, plain_text, remark_unread, time_range
 from apps.engine.reading.text_limits import IDENTIFIER, NAME, Remarks, clip
 from apps.engine.reading.token_counts import usage_of
@@ -199,6 +201,8 @@ class _Session:
         finish, raw = finish_of(event.stop)
         model = None if event.model == SYNTHETIC else clip(event.model, NAME, remarks)
         shown, thoughts = _sorted_out(event.blocks)
+        if shown is None:
+            shown = text_of_nothing(event.stop, asks=bool(event.tools()))
         failed = event.error is not None
         draft = Draft(
             kind=StepKind.MODEL_CALL,
@@ -213,6 +217,7 @@ class _Session:
             native_kind="assistant",
             output=shown,
             reasoning=thoughts,
+            attributes=beside(None, _offered(event)),
             call=ModelCall(
                 model=model,
                 finish=finish,
@@ -322,6 +327,13 @@ class _Session:
 
     def _note_unread(self) -> None:
         remark_unread(self._remarks, "Lines", self._lines.unread)
+
+
+def _offered(event: Call) -> list[Any]:
+    """What a call was offered; tools that the provider ran stand in no list."""
+    if any(kind_of(block) != "tool_use" for block in event.tools()):
+        return open_ended(event.offered)
+    return event.offered
 
 
 class _Run:

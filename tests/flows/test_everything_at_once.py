@@ -1,0 +1,160 @@
+"""Readers, the catch-up, shadows, rankings and reviewers at work at the same time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+
+import pytest
+from django.db import close_old_connections, connection
+
+from apps.accounts.models import Project, User
+from apps.accounts.permissions import Role
+from apps.pipeline import lineups
+from apps.pipeline.flow import read_again
+from apps.pipeline.lineups import catch_up
+from apps.pipeline.reading import read_upload
+from apps.pipeline.shadows import (
+    NothingToChange,
+    Wish,
+    adopt_key,
+    begin_shadow,
+    run_shadow,
+)
+from apps.review import operations as review
+from apps.review.models import Signal
+from apps.review.operations import Conflict, DecisionInput
+from apps.review.ranking import rank_all
+from apps.review.transitions import NotPossibleNow, Verdict
+from apps.screening.shadows import CannotShadow
+from apps.traces.models import Trace, Upload
+from tests.adopting import caught_up, key
+from tests.factories import (
+    NOW,
+    decay_trace,
+    make_member,
+    make_project,
+    upload_traces,
+)
+from tests.whole_review import (
+    assert_always,
+    assert_caught_up,
+    assert_ranked,
+)
+
+SECONDS = 15.0
+AGAIN = 4
+"""Uploads that are read again and again; what comes meanwhile is left alone."""
+
+REFUSALS = (Conflict, NotPossibleNow, NothingToChange, CannotShadow, IndexError)
+
+
+class Work:
+    """What each thread does until the time is over, and what went wrong."""
+
+    def __init__(self, project: Project, reviewer: User) -> None:
+        self.project = project
+        self.reviewer = reviewer
+        self.random = Random(7)
+        self.uploads = 0
+        self.done: Counter[str] = Counter()
+        self.errors: list[str] = []
+        self.decided: set[int] = set()
+
+    def upload(self, count: int = 8) -> None:
+        self.uploads += 1
+        traces = []
+        for number in range(count):
+            outputs = self.random.sample(range(1, 300), self.random.randint(4, 8))
+            falling = sorted(outputs, reverse=True)
+            traces.append(decay_trace(*falling, name=f"{self.uploads} {number}"))
+        upload_traces(self.project, *traces, name=f"{self.uploads}.jsonl")
+
+    def read_again(self) -> None:
+        uploads = Upload.objects.order_by("pk")[:AGAIN]
+        upload = self.random.choice(list(uploads))
+        # Everything is written over, as if a newer reader had found something else.
+        Trace.objects.filter(upload=upload).update(content_hash="0" * 64)
+        read_again(upload=upload, format_override="")
+        read_upload(upload_id=upload.pk, clock=lambda: NOW)
+        upload.refresh_from_db()
+        assert (upload.state, upload.rejected_count) == ("done", 0)
+
+    def adopt(self) -> None:
+        check = key(self.project, last_percent=self.random.choice([20, 40, 60, 80]))
+        wish = Wish(check)
+        adopt_key(project_id=self.project.pk, wish=wish, user_id=None, now=NOW)
+        time.sleep(0.2)
+
+    def catch_up(self) -> None:
+        catch_up(project_id=self.project.pk, clock=lambda: NOW)
+        time.sleep(0.02)
+
+    def rank(self) -> None:
+        rank_all(self.project.pk)
+
+    def shadow(self) -> None:
+        check = key(self.project, last_percent=self.random.choice([30, 50, 70]))
+        shadow, _ = begin_shadow(
+            project=self.project, check=check, user_id=None, now=NOW
+        )
+        while run_shadow(shadow_id=shadow.pk):
+            pass
+
+    def decide(self) -> None:
+        signal = self.random.choice(list(Signal.objects.filter(state="open")[:50]))
+        try:
+            review.decide(
+                signal_id=signal.pk,
+                user=self.reviewer,
+                decision=DecisionInput(verdict=Verdict.CONFIRM),
+                base_version=signal.version,
+            )
+        except Signal.DoesNotExist:
+            # Read again meanwhile, and nothing of it is left; nobody had decided it.
+            assert not Signal.objects.filter(pk=signal.pk).exists()
+            return
+        self.decided.add(signal.pk)
+        time.sleep(0.1)
+
+    def until(self, end: float, act: Callable[[], None]) -> None:
+        close_old_connections()
+        while time.monotonic() < end:
+            try:
+                act()
+                self.done[act.__name__] += 1
+            except REFUSALS:
+                continue
+            except Exception as error:  # noqa: BLE001
+                self.errors.append(f"{act.__name__}: {type(error).__name__}: {error}")
+        connection.close()
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_everything_at_once_ends_in_the_same_queue_without_a_deadlock(monkeypatch):
+    monkeypatch.setattr("celery.current_app.send_task", lambda *_, **__: None)
+    monkeypatch.setattr(lineups, "MOST_STEPS", 100)
+    project = make_project()
+    work = Work(project, make_member(project, Role.REVIEWER))
+    for _ in range(AGAIN):
+        work.upload(30)
+    acts = [work.upload, work.read_again, work.adopt, work.catch_up, work.catch_up]
+    acts += [work.rank, work.shadow, work.decide]
+    end = time.monotonic() + SECONDS
+    threads = [threading.Thread(target=work.until, args=(end, act)) for act in acts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert work.errors == []
+    assert len(work.done) == len({act.__name__ for act in acts})
+    caught_up(project)
+    assert_always(project)
+    assert_caught_up(project)
+    assert_ranked(project)
+    decided = Signal.objects.filter(state="decided", verdict="confirm")
+    assert set(decided.values_list("pk", flat=True)) == work.decided
