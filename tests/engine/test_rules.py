@@ -1,4 +1,4 @@
-"""What checks share, and that a check which shares none of it is one all the same."""
+"""What checks share: parameters within limits, runs over calls, a baseline."""
 
 from __future__ import annotations
 
@@ -8,24 +8,11 @@ from fractions import Fraction
 
 import pytest
 
-from apps.engine.check import (
-    MAX_CHANCE,
-    Answer,
-    Basis,
-    Check,
-    Evidence,
-    Judgement,
-    Level,
-    Parameter,
-    configured,
-    hash_of_inputs,
-)
+from apps.engine.check import MAX_CHANCE, Parameter, configured
 from apps.engine.checks import CHECKS
 from apps.engine.rules import LaneRule, Rule, SequenceRule, ShiftRule, ToolRule
-from apps.screening.answering import answers_of
-from apps.screening.lineup import parameters_hash
-from tests.engine.traces import outputs_trace, tools_trace, trace_of
 
+BASES = (LaneRule, SequenceRule, ToolRule)
 FIXED = ("slug", "label", "version", "level", "basis", "needs_bodies", "limits")
 
 
@@ -42,28 +29,6 @@ class Loud(Rule):
         Parameter("names", "Names", high=2, names=True),
         MAX_CHANCE,
     )
-
-
-class OfItsOwn:
-    """A check on no base at all: what the protocol asks for and nothing else."""
-
-    slug = "of-its-own"
-    label = "Of its own"
-    version = 7
-    level = Level.TELEMETRY
-    basis = Basis.FACT
-    observes = "How many steps there are."
-    null_model = "None: they are counted."
-    material_when = "There is one."
-    next_step = "Nothing is queued."
-    needs_bodies = False
-    parameters = {"a": 1}
-    limits = ()
-
-    def run(self, trace):
-        said = Judgement(Answer.QUIET, "counted", "Counted", "They are counted.")
-        evidence = Evidence(scope="trace", length=len(trace.steps))
-        yield said.with_evidence(evidence, hash_of_inputs(len(trace.steps)))
 
 
 class TestARule:
@@ -115,7 +80,7 @@ def test_nothing_of_a_check_can_be_set_but_its_parameters(check):
         check.slug = "another"
 
 
-@pytest.mark.parametrize("base", [LaneRule, SequenceRule, ToolRule])
+@pytest.mark.parametrize("base", BASES)
 def test_a_rule_over_calls_must_say_what_it_answers(base):
     with pytest.raises(TypeError, match="abstract method"):
         base()
@@ -126,9 +91,6 @@ def test_one_run_stands_for_all_rules_over_the_same_calls():
     assert all(len(found) > 1 for found in over.values())
     for base, found in over.items():
         assert all(type(one).run is base.run for one in found)
-
-
-BASES = (LaneRule, SequenceRule, ToolRule)
 
 
 @dataclass(frozen=True)
@@ -180,21 +142,3 @@ class TestARuleBesideABaseline:
     def test_names_that_the_baseline_lacks_are_told_by_three(self):
         said = Moved().nothing_alike(iter("abcd"), "what was")
         assert "(a, b, c)" in said.reason
-
-
-class TestACheckOnNoBase:
-    """Whatever satisfies the protocol is screened like any other."""
-
-    def test_it_answers_and_its_parameters_have_a_name(self):
-        made: Check = OfItsOwn()
-        for trace in (trace_of(), outputs_trace(3, 2, 1), tools_trace(*"abc")):
-            ((check, found),) = list(answers_of(trace, [made]))[0][1:]
-            assert check is made
-            assert found.evidence.length == len(trace.steps)
-        assert len(parameters_hash(made)) == 16
-
-    def test_it_has_no_parameters_to_change(self):
-        made = OfItsOwn()
-        assert configured(made, {}) is made
-        with pytest.raises(ValueError, match="“Of its own” has no parameter “most”"):
-            configured(made, {"most": 3})

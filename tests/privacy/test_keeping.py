@@ -147,7 +147,7 @@ class TestStructureOnly:
         assert sentences == [SENTENCE]
         assert upload.format == "openai-chat"
         assert upload.readers == [
-            {"format": "openai-chat", "version": 2, "files": 1, "traces": 1}
+            {"format": "openai-chat", "version": 3, "files": 1, "traces": 1}
         ]
         trace = Trace.objects.get(upload=upload)
         assert trace.format == "openai-chat"

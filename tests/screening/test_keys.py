@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from apps.engine.check import configured
+from apps.engine.check import (
+    Answer,
+    Basis,
+    Check,
+    Evidence,
+    Judgement,
+    Level,
+    configured,
+    hash_of_inputs,
+)
 from apps.engine.checks import CHECKS, by_slug
 from apps.engine.contracts import definition_check
+from apps.screening.answering import answers_of
 from apps.screening.lineup import key_of, parameters_hash
+from tests.engine.traces import outputs_trace, tools_trace, trace_of
 
 DEFAULTS = {
     "output-decay": "6d0aed3f5a139190",
@@ -54,8 +65,50 @@ def test_changed_parameters_keep_their_name_too(slug, changes, name):
 
 @pytest.mark.parametrize(
     ("kind", "spec", "name"),
-    [("contract", NO_DELETE, "124f340e23d02b27"), ("planted-fact", BOOKING, "97993e21719ec3c1")],
+    [
+        ("contract", NO_DELETE, "124f340e23d02b27"),
+        ("planted-fact", BOOKING, "97993e21719ec3c1"),
+    ],
 )
 def test_a_definition_is_stored_under_the_name_of_its_spec(kind, spec, name):
     check = definition_check(kind=kind, slug="own", label="Own", version=3, spec=spec)
     assert key_of(check) == (f"{kind}-own", 3, name)
+
+
+class OfItsOwn:
+    """A check on no base at all: what the protocol asks for and nothing else."""
+
+    slug = "of-its-own"
+    label = "Of its own"
+    version = 7
+    level = Level.TELEMETRY
+    basis = Basis.FACT
+    observes = "How many steps there are."
+    null_model = "None: they are counted."
+    material_when = "There is one."
+    next_step = "Nothing is queued."
+    needs_bodies = False
+    parameters = {"a": 1}
+    limits = ()
+
+    def run(self, trace):
+        said = Judgement(Answer.QUIET, "counted", "Counted", "They are counted.")
+        evidence = Evidence(scope="trace", length=len(trace.steps))
+        yield said.with_evidence(evidence, hash_of_inputs(len(trace.steps)))
+
+
+class TestACheckOnNoBase:
+    """Whatever satisfies the protocol is screened like any other."""
+
+    def test_it_answers_and_its_parameters_have_a_name(self):
+        made: Check = OfItsOwn()
+        for trace in (trace_of(), outputs_trace(3, 2, 1), tools_trace(*"abc")):
+            (found,) = answers_of(made, trace)
+            assert found.evidence.length == len(trace.steps)
+        assert key_of(made) == ("of-its-own", 7, parameters_hash(made))
+
+    def test_it_has_no_parameters_to_change(self):
+        made = OfItsOwn()
+        assert configured(made, {}) is made
+        with pytest.raises(ValueError, match="“Of its own” has no parameter “most”"):
+            configured(made, {"most": 3})

@@ -67,7 +67,7 @@ def test_it_names_the_readers_of_an_archive(web, project):
     )
     upload = upload_bytes(project, content, name="all.zip")
     assert upload.readers == [
-        {"format": "openai-chat", "version": 2, "files": 2, "traces": 2},
+        {"format": "openai-chat", "version": 3, "files": 2, "traces": 2},
         {"format": "tau-bench", "version": 1, "files": 1, "traces": 1},
     ]
     page = receipt(web, upload)

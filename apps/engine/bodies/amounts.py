@@ -37,9 +37,9 @@ _LABELS: Final = (
     r"|sample|example|exercise|article|rule|note|ticket|order|account|zip|day|week|top)"
 )
 # Every alternative is bounded or cannot give back what it took, so that no text makes
-# the search slow. What stands before them is true wherever one of them begins (at the
-# start, at a word, a digit or one of a few marks; a name with a number behind it): it
-# changes nothing but the time, which three quarters of went into places between.
+# the search slow. What is looked for ahead of them holds wherever one of them begins
+# (a digit, a mark, a word with a number or “://” behind it): it changes nothing but the
+# time, most of which went into words.
 _NOT_AMOUNTS: Final = re.compile(
     r"(?=[`\n§第제+(\d]|\b\w{1,12}(?:://|\W{0,6}\d)|\A)(?:"
     r"```.*?(?:```|\Z)"

@@ -89,9 +89,10 @@ def _all_orders(codes: list[int]) -> list[list[int]] | None:
     for one, following in pairwise(codes):
         ahead = exits.setdefault(one, {})
         ahead[following] = ahead.get(following, 0) + 1
+    onward = {one: sorted(ahead) for one, ahead in exits.items()}
     found: list[list[int]] = []
     path = [codes[0]]
-    pending: list[Iterator[int]] = [iter(sorted(exits.get(codes[0], ())))]
+    pending: list[Iterator[int]] = [iter(onward.get(codes[0], ()))]
     visits = 0
     while pending:
         following = next(pending[-1], _NONE_LEFT)
@@ -108,7 +109,7 @@ def _all_orders(codes: list[int]) -> list[list[int]] | None:
             return None
         exits[path[-1]][following] -= 1
         path.append(following)
-        pending.append(iter(sorted(exits.get(following, ()))))
+        pending.append(iter(onward.get(following, ())))
         if len(path) == len(codes):
             found.append(path.copy())
     return found
