@@ -283,22 +283,13 @@ def odds(probability: Fraction) -> str:
     return f"{_spaced(probability.numerator)} of {_spaced(probability.denominator)} ({share})"
 
 
-class Limited(Protocol):
-    """`parameters` by name as JSON values, and `limits`, what each of them may be."""
-
-    @property
-    def parameters(self) -> dict[str, Any]: ...
-    @property
-    def limits(self) -> tuple[Parameter, ...]: ...
-
-
-class Check(Limited, Protocol):
+class Check(Protocol):
     """A deterministic rule over a trace.
 
     The four texts answer: what is observed, why is the shape unusual, what makes it
     material, what happens after it fires. `basis` says whether there is a null model.
     `needs_bodies` is true only for a check that reads text. `parameters` is what `run`
-    depends on besides the trace.
+    depends on besides the trace, and `limits` what each of them may be.
     """
 
     @property
@@ -321,18 +312,14 @@ class Check(Limited, Protocol):
     def next_step(self) -> str: ...
     @property
     def needs_bodies(self) -> bool: ...
+    @property
+    def parameters(self) -> dict[str, Any]: ...
+    @property
+    def limits(self) -> tuple[Parameter, ...]: ...
 
     def run(self, trace: Trace) -> Iterator[Screening]:
         """Yield at least one answer about `trace`; the same trace, the same answers."""
         ...
-
-
-def check_limits(check: Limited) -> None:
-    """Raise `ValueError` with a sentence if a parameter of `check` is out of range."""
-    values = check.parameters
-    for limit in check.limits:
-        if refusal := limit.refusal(values[limit.name]):
-            raise ValueError(refusal)
 
 
 def configured(check: Check, values: Mapping[str, Any]) -> Check:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
+from apps.engine.bodies import ToolLane
 from apps.engine.check import (
     Answer,
     Evidence,
@@ -52,8 +53,15 @@ def evidence_of_agent(calls: AgentCalls, **more: Any) -> Evidence:
     return _evidence_of_owner(calls, steps, more)
 
 
+def evidence_of_lane(lane: ToolLane, **more: Any) -> Evidence:
+    """Where the tool calls of one lane lie; it lists those `steps` that are given."""
+    return _evidence_of_owner(lane, (), {"length": len(lane.calls)} | more)
+
+
 def _evidence_of_owner(
-    owner: ToolSequence | AgentCalls, steps: tuple[int, ...], more: dict[str, Any]
+    owner: ToolSequence | AgentCalls | ToolLane,
+    steps: tuple[int, ...],
+    more: dict[str, Any],
 ) -> Evidence:
     began, ended = _LOOSE if owner.invocation is None else _OWNED
     fields: dict[str, Any] = {"length": len(steps), "steps": steps} | more

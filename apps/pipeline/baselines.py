@@ -67,7 +67,9 @@ def choose_baseline(*, trace_set: TraceSet, now: datetime) -> None:
             project_id=trace_set.project_id, baseline__has_key="wanted"
         ):
             _write(row, _without(row.baseline, "wanted"))
-        held = rows.get(pk=trace_set.pk)
+        held = rows.filter(pk=trace_set.pk).first()
+        if held is None:
+            raise CannotBeBaseline("This set has been deleted meanwhile.")
         kept = _without(held.baseline, "failure") or {}
         _write(held, kept | {"wanted": wanted | {"seen": now.timestamp()}})
         wake_on_commit("pipeline.make_baseline", trace_set_id=trace_set.pk)

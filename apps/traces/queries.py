@@ -233,11 +233,21 @@ def engine_trace(trace: Trace, *, most: int | None = None) -> EngineTrace:
         .order_by("seq")
         .values(*_STEP_FIELDS)
     )
+    steps = tuple(step_of(row, bodies.get(row["seq"])) for row in rows)
+    return made_of(trace, steps, tuple(invocations_of(trace.pk)))
+
+
+def made_of(
+    trace: Trace,
+    steps: tuple[EngineStep, ...],
+    invocations: tuple[EngineInvocation, ...],
+) -> EngineTrace:
+    """The trace of a row, its steps and its invocations."""
     task = trace.task if trace.task and trace.task.source != TaskSource.INPUT else None
     return EngineTrace(
         name=trace.name,
-        steps=tuple(step_of(row, bodies.get(row["seq"])) for row in rows),
-        invocations=tuple(invocations_of(trace.pk)),
+        steps=steps,
+        invocations=invocations,
         native_id=trace.native_id,
         session=trace.session or None,
         start_ns=trace.start_ns,

@@ -28,6 +28,7 @@ from apps.engine.contracts.spec import (
 from apps.engine.contracts.wording import KINDS
 from apps.engine.trace import StepStatus
 from apps.screening.definitions import Wanted
+from apps.web.forms import WholeField
 
 OPERATORS: Final = [
     (Operator.PRECEDES, "No such step without another one before it"),
@@ -161,9 +162,7 @@ class ContractForm(DefinitionForm):
     kind = CONTRACT
     operator = forms.ChoiceField(label="What must hold", choices=OPERATORS)
     scope = _choice("In", SCOPES)
-    n = forms.IntegerField(
-        label="At most", min_value=1, max_value=MOST_STEPS, required=False
-    )
+    n = WholeField(label="At most", min_value=1, max_value=MOST_STEPS, required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -28,6 +28,17 @@ def format_choices() -> list[tuple[str, str]]:
     return [("", "Recognise from content"), *((one.slug, one.label) for one in named)]
 
 
+class WholeField(forms.IntegerField):
+    """A whole number; “1_0” is none, though `int` takes it for ten."""
+
+    def to_python(self, value: Any) -> int | None:
+        """The number, or None where nothing was typed."""
+        if "_" in str(value):
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
+        number: int | None = super().to_python(value)
+        return number
+
+
 class ProjectForm(forms.Form):
     """A new project."""
 
@@ -45,7 +56,7 @@ class PlaceForm(forms.Form):
     """Of which task a trace is, and which trial; an empty task is none."""
 
     task = forms.CharField(max_length=200, required=False)
-    trial = forms.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
+    trial = WholeField(min_value=0, max_value=2**31 - 1, required=False)
 
 
 class TaskNameForm(forms.Form):
@@ -111,7 +122,7 @@ class PrivacyForm(forms.Form):
 class BlindPercentForm(forms.Form):
     """Which share of the traces that come is looked at blindly."""
 
-    percent = forms.IntegerField(min_value=0, max_value=100, label="Share")
+    percent = WholeField(min_value=0, max_value=100, label="Share")
 
 
 class TokenForm(forms.Form):
@@ -139,10 +150,10 @@ class ReviewerForm(forms.Form):
         choices=[("", "Not said"), *FailureKind.choices], required=False
     )
     where_agent = forms.CharField(max_length=300, required=False)
-    where_step = forms.IntegerField(
+    where_step = WholeField(
         min_value=1, max_value=2**31 - 1, required=False, label="Step"
     )
-    version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
+    version = WholeField(min_value=0, max_value=2**31 - 1)
     submission = forms.UUIDField(required=False)
 
     def said(self) -> dict[str, Any]:
@@ -200,7 +211,7 @@ class AdoptForm(forms.Form):
     """Adopt a key, seeing the history up to the adoption `seen`; a note says why."""
 
     note = forms.CharField(max_length=1_000, required=False)
-    seen = forms.IntegerField(min_value=0, max_value=2**31 - 1)
+    seen = WholeField(min_value=0, max_value=2**31 - 1)
 
 
 class PauseForm(forms.Form):
@@ -218,7 +229,7 @@ class CaseForm(forms.Form):
 class VersionForm(forms.Form):
     """An act that is based on the version of the page it was made on."""
 
-    version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
+    version = WholeField(min_value=0, max_value=2**31 - 1)
 
 
 def first_error(form: forms.Form) -> str:

@@ -16,6 +16,7 @@ from django.urls import Resolver404, resolve
 
 from apps.accounts.permissions import NotAllowed
 from apps.review import transitions as review
+from apps.review.models import BlindLook, Signal
 from apps.review.operations import Conflict
 from apps.traces import transitions as traces
 from apps.traces.storage import size_in_words
@@ -101,6 +102,13 @@ class SpeakInSentences:
             exception, (Conflict, review.NotPossibleNow, traces.NotPossibleNow)
         ):
             return refusal(request, status=409, sentence=str(exception))
+        if isinstance(exception, (Signal.DoesNotExist, BlindLook.DoesNotExist)):
+            # The page was found, and then its trace was read again or erased.
+            return refusal(
+                request,
+                status=404,
+                sentence="This is gone: its trace was read again or erased meanwhile.",
+            )
         if isinstance(
             exception, (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent)
         ):

@@ -47,6 +47,7 @@ class TestARule:
         [
             ({"most": 10}, "“Most” must be at least 1 and at most 9."),
             ({"names": ("a", "b", "c")}, "“Names” may hold at most 2 names."),
+            ({"names": "ab"}, "“Names” must be a list of names."),
             ({"max_chance": 0}, "must be above 0 and at most 1."),
         ],
     )

@@ -265,6 +265,20 @@ class TestFailing:
         with pytest.raises(CannotBeBaseline, match="removed"):
             choose_baseline(trace_set=found, now=NOW)
 
+    def test_a_set_that_is_deleted_at_that_moment_cannot_be_chosen(
+        self, normal, monkeypatch
+    ):
+        found = made(normal)
+        lock = baselines._lock_project
+
+        def deleted_first(project_id):
+            TraceSet.objects.filter(pk=found.pk).delete()
+            lock(project_id)
+
+        monkeypatch.setattr(baselines, "_lock_project", deleted_first)
+        with pytest.raises(CannotBeBaseline, match="deleted meanwhile"):
+            choose_baseline(trace_set=found, now=NOW)
+
     def test_a_set_with_too_many_calls_cannot_be_chosen(self, normal, monkeypatch):
         monkeypatch.setattr(baselines, "MOST_CALLS", 700)
         with pytest.raises(CannotBeBaseline, match="at most 700"):

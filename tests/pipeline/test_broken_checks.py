@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from apps.engine.checks.output_decay import OutputDecay
-from apps.pipeline import missing_answers
 from apps.pipeline.flow import read_again
 from apps.pipeline.reading import read_upload
 from apps.review.models import Signal
@@ -16,6 +15,7 @@ from apps.screening.answering import BROKE
 from apps.screening.lineup import lineup_of
 from apps.screening.models import Screening
 from apps.traces.behind import behind_count
+from apps.traces.contents import StoredContent
 from apps.traces.models import Trace
 from tests.adopting import FALLING, STEEP, caught_up, shadowed
 from tests.factories import NOW, decay_trace, upload_traces
@@ -96,15 +96,15 @@ def test_a_stored_trace_that_cannot_be_read_does_not_hold_up_the_others(
 ):
     upload_two(project)
     broken = Trace.objects.get(name="falling")
-    whole = missing_answers.engine_trace
+    whole = StoredContent.decoded
 
-    def unreadable(trace):
-        if trace.pk == broken.pk:
+    def unreadable(content):
+        if content.trace.pk == broken.pk:
             raise ValueError("a chunk of bodies is damaged")
-        return whole(trace)
+        return whole(content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(missing_answers, "engine_trace", unreadable)
+        patch.setattr(StoredContent, "decoded", unreadable)
         shadow = shadowed(project, last_percent=30)
     own = Screening.objects.filter(parameters_hash=shadow.parameters_hash)
     assert dict(own.values_list("trace__name", "reason_code"))["falling"] == BROKE

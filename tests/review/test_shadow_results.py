@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 import pytest
@@ -114,7 +114,7 @@ class TestTheResult:
 
         @dataclass(frozen=True)
         class Newer(OutputDecay):
-            version: int = field(default=2, init=False)
+            version = 2
 
             def run(self, trace):
                 for answer in OutputDecay.run(self, trace):

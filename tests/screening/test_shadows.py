@@ -242,8 +242,8 @@ class TestAdopting:
         shadowed(project, last_percent=30)
         before = Screening.objects.count()
         monkeypatch.setattr(
-            "apps.pipeline.missing_answers.engine_trace",
-            lambda trace: pytest.fail("The stored trace was read again."),
+            "apps.traces.contents.StoredContent.decoded",
+            lambda content: pytest.fail("The stored trace was read again."),
         )
         adopt(project, last_percent=30)
         assert Screening.objects.count() == before

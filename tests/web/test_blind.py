@@ -360,7 +360,7 @@ class TestTheShare:
         assert project.blind_percent == 15
         assert "15 % of the traces" in web.get(settings).content.decode()
 
-    @pytest.mark.parametrize("value", ["101", "-1", "x", ""])
+    @pytest.mark.parametrize("value", ["101", "-1", "x", "", "1_0"])
     def test_what_is_no_percentage_is_refused_in_words(self, web, project, value):
         url = reverse("blind-percent", args=[project.slug])
         assert web.post(url, {"percent": value}).status_code == 422

@@ -52,6 +52,7 @@ class TestTheForm:
             ("2", "must be at least 5 and at most 1,000"),
             ("6.5", "must be a whole number"),
             ("many", "must be a number"),
+            ("1_0", "must be a number"),
             ("nan", "must be a number"),
             ("1e999", "must be a number"),
             ("", "must be a number"),

@@ -32,10 +32,6 @@ _FAILED_WORDS: Final = (
 )  # fmt: skip
 _CODES: Final = ("exit_code", "exitCode", "returncode", "return_code")
 _CLIMB: Final = 4
-_ORDERS: Final = {
-    OrderSource.TIME: "by start time",
-    OrderSource.FILE: "by file position (weaker than by start time)",
-}
 
 
 class CalledTool(msgspec.Struct, frozen=True):
@@ -125,17 +121,6 @@ class ToolLane(msgspec.Struct, frozen=True):
             f" {self.unknown} of {len(self.calls)} calls {has(self.unknown)} no arguments that can be "
             "compared (not recorded, or redacted)."
         )
-
-    @property
-    def order_words(self) -> str:
-        """What the order rests on, for the evidence."""
-        return _ORDERS[self.order]
-
-    @property
-    def bounds(self) -> tuple[str, str]:
-        """Why the lane begins and ends where it does."""
-        what = "trace" if self.invocation is None else "agent invocation"
-        return f"start of the {what}", f"end of the {what}"
 
 
 class Absent(msgspec.Struct, frozen=True):

@@ -6,12 +6,10 @@ the two.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
-from apps.engine.bodies import CalledTool, ToolLane, tool_lanes
-from apps.engine.bodies.calls import calls_absent
+from apps.engine.bodies import CalledTool, ToolLane
 from apps.engine.bodies.numerals import counted, none_has
 from apps.engine.check import (
     Answer,
@@ -21,18 +19,17 @@ from apps.engine.check import (
     Level,
     Parameter,
     Screening,
-    check_limits,
-    hash_of_inputs,
     percent,
 )
-from apps.engine.trace import Trace
+from apps.engine.rules import LaneRule
+from apps.engine.sequence_answers import evidence_of_lane
 
 _SHOWN: Final = 20
 _LONGEST: Final = 200
 
 
 @dataclass(frozen=True)
-class DuplicateCalls:
+class DuplicateCalls(LaneRule):
     """Counts equal tool calls of one agent invocation, in a row or not.
 
     `times` (2 to 100) equal calls make a group of duplicates. Raises `ValueError`
@@ -40,30 +37,26 @@ class DuplicateCalls:
     """
 
     times: int = 2
-    slug: str = field(default="duplicate-calls", init=False)
-    label: str = field(default="Duplicate calls", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.TELEMETRY, init=False)
-    basis: Basis = field(default=Basis.FACT, init=False)
-    needs_bodies: bool = field(default=True, init=False)
-    observes: str = field(
-        default="How many tool calls of one agent invocation have the same tool and "
-        "the same arguments as another, wherever they stand.",
-        init=False,
-    )
-    null_model: str = field(
-        default="None: equal calls are counted, a fact about the trace and not a "
-        "statistic; nothing is shuffled.",
-        init=False,
-    )
-    next_step: str = field(
-        default="Nothing is queued. Many duplicates over a whole source point to "
-        "results that do not stay in the context, or to a missing cache.",
-        init=False,
-    )
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+    slug = "duplicate-calls"
+    label = "Duplicate calls"
+    version = 1
+    level = Level.TELEMETRY
+    basis = Basis.FACT
+    needs_bodies = True
+    limits = (Parameter("times", "Equal calls", 2, 100, unit="calls"),)
+    observes = (
+        "How many tool calls of one agent invocation have the same tool and the same "
+        "arguments as another, wherever they stand."
+    )
+    null_model = (
+        "None: equal calls are counted, a fact about the trace and not a statistic; "
+        "nothing is shuffled."
+    )
+    next_step = (
+        "Nothing is queued. Many duplicates over a whole source point to results that "
+        "do not stay in the context, or to a missing cache."
+    )
 
     @property
     def material_when(self) -> str:
@@ -73,32 +66,8 @@ class DuplicateCalls:
             "arguments are recorded and not redacted are compared."
         )
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """How many equal calls make a group."""
-        return {"times": self.times}
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """What the parameter may be."""
-        return (Parameter("times", "Equal calls", 2, 100, unit="calls"),)
-
-    def run(self, trace: Trace) -> Iterator[Screening]:
-        """Yield one answer for each owner of tool calls, or one that there are none."""
-        absent = calls_absent(trace)
-        if absent is not None:
-            said = Judgement(
-                Answer.NOT_APPLICABLE, absent.code, absent.headline, absent.reason
-            )
-            yield said.with_evidence(
-                Evidence(scope="trace", length=0), hash_of_inputs(self.slug)
-            )
-            return
-        for lane in tool_lanes(trace):
-            hashed = hash_of_inputs(self.slug, lane.scope, lane.fingerprint)
-            yield self._screening(lane, hashed)
-
-    def _screening(self, lane: ToolLane, hashed: str) -> Screening:
+    def screening(self, lane: ToolLane, hashed: str) -> Screening:
+        """The answer about the tool calls of one owner."""
         known = [call for call in lane.calls if call.key is not None]
         if not known:
             said = Judgement(
@@ -164,7 +133,6 @@ def _often(times: int) -> str:
 
 
 def _evidence(lane: ToolLane, groups: list[list[CalledTool]], known: int) -> Evidence:
-    began, ended = lane.bounds
     shown = [
         {
             "tool": group[0].name,
@@ -174,14 +142,8 @@ def _evidence(lane: ToolLane, groups: list[list[CalledTool]], known: int) -> Evi
         }
         for group in groups[:_SHOWN]
     ]
-    return Evidence(
-        scope=lane.scope,
-        invocation=lane.invocation,
-        agent=lane.agent,
-        began=began,
-        ended=ended,
-        order=lane.order_words,
-        length=len(lane.calls),
+    return evidence_of_lane(
+        lane,
         effect=_again(groups) / known if known else None,
         steps=tuple(sorted([call.step for group in groups for call in group])),
         facts={"duplicates": shown} if shown else {},

@@ -7,7 +7,7 @@ that” is an answer here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -21,10 +21,10 @@ from apps.engine.check import (
     Evidence,
     Judgement,
     Level,
-    Parameter,
     Screening,
     hash_of_inputs,
 )
+from apps.engine.rules import Rule, nothing_read
 from apps.engine.trace import FinishReason, Step, StepStatus, ToolCall, Trace
 
 _NOT_MODELLED: Final = (
@@ -56,48 +56,34 @@ class _End(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class FinalAnswerCheck:
+class FinalAnswerCheck(Rule):
     """Looks at the last answer of a trace and at what stands after it."""
 
-    slug: str = field(default="final-answer", init=False)
-    label: str = field(default="Empty or refused final answer", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
-    basis: Basis = field(default=Basis.FACT, init=False)
-    needs_bodies: bool = field(default=True, init=False)
-    observes: str = field(
-        default="The last model call of the trace: whether it says anything, how it "
-        "finished, whether a field for refusals is set, and whether tool calls follow "
-        "that no answer came after.",
-        init=False,
+    slug = "final-answer"
+    label = "Empty or refused final answer"
+    version = 1
+    level = Level.REVIEW_SIGNAL
+    basis = Basis.FACT
+    needs_bodies = True
+    observes = (
+        "The last model call of the trace: whether it says anything, how it finished, "
+        "whether a field for refusals is set, and whether tool calls follow that no "
+        "answer came after."
     )
-    null_model: str = field(
-        default="None: an empty, refused or missing answer is a fact, not a statistic, "
-        "and nothing is shuffled.",
-        init=False,
+    null_model = (
+        "None: an empty, refused or missing answer is a fact, not a statistic, and "
+        "nothing is shuffled."
     )
-    material_when: str = field(
-        default="The last answer holds no text and asks for no tool; or it was stopped "
-        "by a content filter or refused in a field made for that; or the trace ends in "
-        "a tool call. Tools that end a task by design (finish, submit, transfer to a "
-        "human, ...) are such an end, and named.",
-        init=False,
+    material_when = (
+        "The last answer holds no text and asks for no tool; or it was stopped by a "
+        "content filter or refused in a field made for that; or the trace ends in a "
+        "tool call. Tools that end a task by design (finish, submit, transfer to a "
+        "human, ...) are such an end, and named."
     )
-    next_step: str = field(
-        default="Open the last steps: the run may have been cut off by a limit or an "
-        "error, the model may have answered elsewhere, or the user got nothing.",
-        init=False,
+    next_step = (
+        "Open the last steps: the run may have been cut off by a limit or an error, "
+        "the model may have answered elsewhere, or the user got nothing."
     )
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """No parameters."""
-        return {}
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """No parameters, so no limits."""
-        return ()
 
     def run(self, trace: Trace) -> Iterator[Screening]:
         """Yield one answer about the whole trace."""
@@ -109,9 +95,7 @@ class FinalAnswerCheck:
                 "No answer recorded",
                 "The trace holds no model call and no output of an agent.",
             )
-            yield said.with_evidence(
-                Evidence(scope="trace", length=0), hash_of_inputs(self.slug)
-            )
+            yield nothing_read(said, self.slug)
             return
         end = _end(trace, answer)
         hashed = hash_of_inputs(

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
-from apps.engine.bodies import ToolLane, tool_lanes
-from apps.engine.bodies.calls import CalledTool, Round, calls_absent
+from apps.engine.bodies import ToolLane
+from apps.engine.bodies.calls import CalledTool, Round
 from apps.engine.bodies.effects import is_write
 from apps.engine.bodies.numerals import are, counted, none_has
 from apps.engine.check import (
@@ -25,10 +25,9 @@ from apps.engine.check import (
     Level,
     Parameter,
     Screening,
-    check_limits,
-    hash_of_inputs,
 )
-from apps.engine.trace import Trace
+from apps.engine.rules import LaneRule
+from apps.engine.sequence_answers import evidence_of_lane
 
 _NOT_MODELLED: Final = (
     "What the agent wanted to rule out: an empty answer can be what it looked for.",
@@ -82,38 +81,34 @@ class _Run(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class NoProgress:
+class NoProgress(LaneRule):
     """Finds different calls in a row whose results are all the same.
 
     `in_a_row` (2 to 100) rounds of calls. Raises `ValueError` outside this range.
     """
 
     in_a_row: int = 4
-    slug: str = field(default="no-progress", init=False)
-    label: str = field(default="No progress", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
-    basis: Basis = field(default=Basis.FACT, init=False)
-    needs_bodies: bool = field(default=True, init=False)
-    observes: str = field(
-        default="The results of one agent's tool calls in order: calls in a row, with "
-        "different tools or arguments, that all gave the same result or left the same "
-        "page or state. A user message ends a run.",
-        init=False,
-    )
-    null_model: str = field(
-        default="None: equal results are a fact, not a statistic, and nothing is "
-        "shuffled to find them.",
-        init=False,
-    )
-    next_step: str = field(
-        default="Read the repeated result: does it say what is wrong (a missing id, a "
-        "denied right, a page that did not change)? Then see whether the agent reacted.",
-        init=False,
-    )
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+    slug = "no-progress"
+    label = "No progress"
+    version = 1
+    level = Level.REVIEW_SIGNAL
+    basis = Basis.FACT
+    needs_bodies = True
+    limits = (Parameter("in_a_row", "Equal results in a row", 2, 100, unit="rounds"),)
+    observes = (
+        "The results of one agent's tool calls in order: calls in a row, with "
+        "different tools or arguments, that all gave the same result or left the same "
+        "page or state. A user message ends a run."
+    )
+    null_model = (
+        "None: equal results are a fact, not a statistic, and nothing is shuffled to "
+        "find them."
+    )
+    next_step = (
+        "Read the repeated result: does it say what is wrong (a missing id, a denied "
+        "right, a page that did not change)? Then see whether the agent reacted."
+    )
 
     @property
     def material_when(self) -> str:
@@ -124,32 +119,8 @@ class NoProgress:
             "done, success) do not count, and calls that write and succeeded end a run."
         )
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """How many rounds in a row."""
-        return {"in_a_row": self.in_a_row}
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """What the parameter may be."""
-        return (Parameter("in_a_row", "Equal results in a row", 2, 100, unit="rounds"),)
-
-    def run(self, trace: Trace) -> Iterator[Screening]:
-        """Yield one answer for each owner of tool calls, or one that there are none."""
-        absent = calls_absent(trace)
-        if absent is not None:
-            said = Judgement(
-                Answer.NOT_APPLICABLE, absent.code, absent.headline, absent.reason
-            )
-            yield said.with_evidence(
-                Evidence(scope="trace", length=0), hash_of_inputs(self.slug)
-            )
-            return
-        for lane in tool_lanes(trace):
-            yield self._screening(lane)
-
-    def _screening(self, lane: ToolLane) -> Screening:
-        hashed = hash_of_inputs(self.slug, lane.scope, lane.fingerprint)
+    def screening(self, lane: ToolLane, hashed: str) -> Screening:
+        """The answer about the tool calls of one owner."""
         known = sum([call.result is not None for call in lane.calls])
         if not known:
             said = Judgement(
@@ -296,15 +267,8 @@ def _short(text: str, most: int) -> str:
 
 
 def _evidence(lane: ToolLane, steps: tuple[int, ...]) -> Evidence:
-    began, ended = lane.bounds
-    return Evidence(
-        scope=lane.scope,
-        invocation=lane.invocation,
-        agent=lane.agent,
-        began=began,
-        ended=ended,
-        order=lane.order_words,
-        length=len(lane.calls),
+    return evidence_of_lane(
+        lane,
         steps=steps,
         not_modelled=_NOT_MODELLED,
     )

@@ -7,14 +7,13 @@ else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
-from apps.engine.bodies import ToolLane, tool_lanes
-from apps.engine.bodies.calls import Round, calls_absent
+from apps.engine.bodies import ToolLane
+from apps.engine.bodies.calls import Round
 from apps.engine.bodies.effects import moves_on_each_call
 from apps.engine.bodies.numerals import counted, none_has
 from apps.engine.check import (
@@ -25,10 +24,9 @@ from apps.engine.check import (
     Level,
     Parameter,
     Screening,
-    check_limits,
-    hash_of_inputs,
 )
-from apps.engine.trace import Trace
+from apps.engine.rules import LaneRule
+from apps.engine.sequence_answers import evidence_of_lane
 
 _NOT_MODELLED: Final = (
     "What the arguments do not show, such as the page that a browser is on.",
@@ -83,7 +81,7 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class RepeatedCall:
+class RepeatedCall(LaneRule):
     """Finds the same call in a row, and two calls in turns, on one lane.
 
     `in_a_row` (2 to 100) equal calls, or `cycles` (2 to 50) full repeats of A, B.
@@ -92,32 +90,31 @@ class RepeatedCall:
 
     in_a_row: int = 3
     cycles: int = 2
-    slug: str = field(default="repeated-call", init=False)
-    label: str = field(default="Repeated call", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
-    basis: Basis = field(default=Basis.FACT, init=False)
-    needs_bodies: bool = field(default=True, init=False)
-    observes: str = field(
-        default="The tool calls of one agent invocation in order, by tool and "
-        "arguments: runs of equal calls, and two calls that take turns. What was asked "
-        "for at once, or overlaps, is one round; a user message ends a run.",
-        init=False,
-    )
-    null_model: str = field(
-        default="None: that two calls have the same tool and the same arguments is a "
-        "fact, not a statistic, and nothing is shuffled.",
-        init=False,
-    )
-    next_step: str = field(
-        default="Read the results between the calls: could the agent have known that "
-        "asking again gives the same? Look for a message that it ignored, or a result "
-        "that its context had lost.",
-        init=False,
-    )
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+    slug = "repeated-call"
+    label = "Repeated call"
+    version = 1
+    level = Level.REVIEW_SIGNAL
+    basis = Basis.FACT
+    needs_bodies = True
+    limits = (
+        Parameter("in_a_row", "Equal calls in a row", 2, 100, unit="calls"),
+        Parameter("cycles", "Repeats of two calls in turns", 2, 50, unit="repeats"),
+    )
+    observes = (
+        "The tool calls of one agent invocation in order, by tool and arguments: runs "
+        "of equal calls, and two calls that take turns. What was asked for at once, or "
+        "overlaps, is one round; a user message ends a run."
+    )
+    null_model = (
+        "None: that two calls have the same tool and the same arguments is a fact, not "
+        "a statistic, and nothing is shuffled."
+    )
+    next_step = (
+        "Read the results between the calls: could the agent have known that asking "
+        "again gives the same? Look for a message that it ignored, or a result that "
+        "its context had lost."
+    )
 
     @property
     def material_when(self) -> str:
@@ -130,35 +127,8 @@ class RepeatedCall:
             "recorded, equal results."
         )
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """How many equal calls in a row, and how many repeats of two in turns."""
-        return {"in_a_row": self.in_a_row, "cycles": self.cycles}
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """What each parameter may be."""
-        return (
-            Parameter("in_a_row", "Equal calls in a row", 2, 100, unit="calls"),
-            Parameter("cycles", "Repeats of two calls in turns", 2, 50, unit="repeats"),
-        )
-
-    def run(self, trace: Trace) -> Iterator[Screening]:
-        """Yield one answer for each owner of tool calls, or one that there are none."""
-        absent = calls_absent(trace)
-        if absent is not None:
-            said = Judgement(
-                Answer.NOT_APPLICABLE, absent.code, absent.headline, absent.reason
-            )
-            yield said.with_evidence(
-                Evidence(scope="trace", length=0), hash_of_inputs(self.slug)
-            )
-            return
-        for lane in tool_lanes(trace):
-            yield self._screening(lane)
-
-    def _screening(self, lane: ToolLane) -> Screening:
-        hashed = hash_of_inputs(self.slug, lane.scope, lane.fingerprint)
+    def screening(self, lane: ToolLane, hashed: str) -> Screening:
+        """The answer about the tool calls of one owner."""
         if lane.unknown == len(lane.calls):
             return _not_comparable(lane).with_evidence(_evidence(lane, []), hashed)
         if len(lane.rounds) < min(self.in_a_row, 2 * self.cycles):
@@ -328,7 +298,6 @@ def _not_comparable(lane: ToolLane) -> Judgement:
 
 
 def _evidence(lane: ToolLane, rows: list[_Row]) -> Evidence:
-    began, ended = lane.bounds
     runs = [
         {
             "tools": row.names,
@@ -339,14 +308,8 @@ def _evidence(lane: ToolLane, rows: list[_Row]) -> Evidence:
         }
         for row in rows[:_SHOWN]
     ]
-    return Evidence(
-        scope=lane.scope,
-        invocation=lane.invocation,
-        agent=lane.agent,
-        began=began,
-        ended=ended,
-        order=lane.order_words,
-        length=len(lane.calls),
+    return evidence_of_lane(
+        lane,
         not_modelled=_NOT_MODELLED,
         facts={"runs": runs} if runs else {},
     )

@@ -7,9 +7,9 @@ harm is not known. A failed first attempt is a retry and does not count.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -33,6 +33,7 @@ from apps.engine.check import (
     Screening,
     hash_of_inputs,
 )
+from apps.engine.rules import Rule, nothing_to_compare
 from apps.engine.trace import StepStatus, Trace
 
 _NOT_MODELLED: Final = (
@@ -53,7 +54,7 @@ class _Write(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class RepeatedSideEffect:
+class RepeatedSideEffect(Rule):
     """Finds equal writing calls of a trace that ended more than once without failing.
 
     `writing_tools` names tools that write, beside those whose names say so (at most
@@ -61,33 +62,29 @@ class RepeatedSideEffect:
     """
 
     writing_tools: tuple[str, ...] = ()
-    slug: str = field(default="repeated-side-effect", init=False)
-    label: str = field(default="Repeated side effect", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
-    basis: Basis = field(default=Basis.FACT, init=False)
-    needs_bodies: bool = field(default=True, init=False)
-    observes: str = field(
-        default="Tool calls anywhere in the trace whose name begins with a verb that "
-        "changes something (create, send, book, cancel, pay, ...), by tool, arguments "
-        "and how they ended.",
-        init=False,
-    )
-    null_model: str = field(
-        default="None: that the same call was made twice and no failure of it is recorded "
-        "is a fact about the trace, not a statistic, and nothing is shuffled.",
-        init=False,
-    )
-    next_step: str = field(
-        default="Look whether the act happened twice in the world: two bookings, two "
-        "mails, two payments. If the tool ignores a second call, dismiss the signal.",
-        init=False,
-    )
 
-    def __post_init__(self) -> None:
-        # `parameters` makes a list of them, which any text would pass.
-        if refusal := self.limits[0].refusal(self.writing_tools):
-            raise ValueError(refusal)
+    slug = "repeated-side-effect"
+    label = "Repeated side effect"
+    version = 1
+    level = Level.REVIEW_SIGNAL
+    basis = Basis.FACT
+    needs_bodies = True
+    limits = (
+        Parameter("writing_tools", "Further tools that write", high=100, names=True),
+    )
+    observes = (
+        "Tool calls anywhere in the trace whose name begins with a verb that changes "
+        "something (create, send, book, cancel, pay, ...), by tool, arguments and how "
+        "they ended."
+    )
+    null_model = (
+        "None: that the same call was made twice and no failure of it is recorded is a "
+        "fact about the trace, not a statistic, and nothing is shuffled."
+    )
+    next_step = (
+        "Look whether the act happened twice in the world: two bookings, two mails, "
+        "two payments. If the tool ignores a second call, dismiss the signal."
+    )
 
     @property
     def material_when(self) -> str:
@@ -105,30 +102,11 @@ class RepeatedSideEffect:
             f"(A, B, A) is no repetition. {named}"
         )
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The names of further tools that write."""
-        return {"writing_tools": list(self.writing_tools)}
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """How many names there may be."""
-        return (
-            Parameter(
-                "writing_tools", "Further tools that write", high=100, names=True
-            ),
-        )
-
     def run(self, trace: Trace) -> Iterator[Screening]:
         """Yield one answer about the whole trace."""
         absent = calls_absent(trace)
         if absent is not None:
-            said = Judgement(
-                Answer.NOT_APPLICABLE, absent.code, absent.headline, absent.reason
-            )
-            yield said.with_evidence(
-                Evidence(scope="trace", length=0), hash_of_inputs(self.slug)
-            )
+            yield nothing_to_compare(absent, self.slug)
             return
         lanes = tool_lanes(trace)
         hashed = hash_of_inputs(

@@ -7,8 +7,8 @@ frameworks answer it with an error.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -28,10 +28,10 @@ from apps.engine.check import (
     Evidence,
     Judgement,
     Level,
-    Parameter,
     Screening,
     hash_of_inputs,
 )
+from apps.engine.rules import Rule, nothing_read
 from apps.engine.sequences import Removal, recorded_calls
 from apps.engine.sequences.owners import INVOCATION, agent_of, owner_in_words
 from apps.engine.trace import Step, StepKind, ToolCall, Trace
@@ -59,46 +59,32 @@ class _Request(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class ToolNotOffered:
+class ToolNotOffered(Rule):
     """Finds requested tools that are missing from the recorded offer of their call."""
 
-    slug: str = field(default="tool-not-offered", init=False)
-    label: str = field(default="Tool that was not offered", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
-    basis: Basis = field(default=Basis.FACT, init=False)
-    needs_bodies: bool = field(default=True, init=False)
-    observes: str = field(
-        default="For each model call whose request is recorded: the names of the tools "
-        "that it was offered, and the names of the tools that its answer asks for.",
-        init=False,
+    slug = "tool-not-offered"
+    label = "Tool that was not offered"
+    version = 1
+    level = Level.REVIEW_SIGNAL
+    basis = Basis.FACT
+    needs_bodies = True
+    observes = (
+        "For each model call whose request is recorded: the names of the tools that it "
+        "was offered, and the names of the tools that its answer asks for."
     )
-    null_model: str = field(
-        default="None: whether a name stands in a list is a fact, not a statistic, and "
-        "nothing is shuffled.",
-        init=False,
+    null_model = (
+        "None: whether a name stands in a list is a fact, not a statistic, and nothing "
+        "is shuffled."
     )
-    material_when: str = field(
-        default="At least one requested name is missing from the offer. Names are "
-        "compared as providers send them (without a prefix such as “functions.”, other "
-        "characters as _). Servers of tools make an offer open: then nothing is said.",
-        init=False,
+    material_when = (
+        "At least one requested name is missing from the offer. Names are compared as "
+        "providers send them (without a prefix such as “functions.”, other characters "
+        "as _). Servers of tools make an offer open: then nothing is said."
     )
-    next_step: str = field(
-        default="Compare the requested name with the offered ones: it may be made up, "
-        "taken from the prompt, or lost when the list of tools was built.",
-        init=False,
+    next_step = (
+        "Compare the requested name with the offered ones: it may be made up, taken "
+        "from the prompt, or lost when the list of tools was built."
     )
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """No parameters."""
-        return {}
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """No parameters, so no limits."""
-        return ()
 
     def run(self, trace: Trace) -> Iterator[Screening]:
         """Yield one answer for each owner of model calls, or one that there are none."""
@@ -137,9 +123,7 @@ def _nothing_read(*, has_calls: bool) -> Screening:
             "No model calls recorded",
             "The trace holds no model call that could have been offered a tool.",
         )
-    return said.with_evidence(
-        Evidence(scope="trace", length=0), hash_of_inputs("tool-not-offered")
-    )
+    return nothing_read(said, "tool-not-offered")
 
 
 def _tools_by_request(trace: Trace) -> dict[int, tuple[str, ...]]:

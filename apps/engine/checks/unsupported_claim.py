@@ -7,7 +7,7 @@ numbers that do, or not. It does not say that the number is wrong.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from apps.engine.bodies import FinalAnswer, final_answer, has_bodies
@@ -24,9 +24,9 @@ from apps.engine.check import (
     Level,
     Parameter,
     Screening,
-    check_limits,
     hash_of_inputs,
 )
+from apps.engine.rules import Rule, nothing_read
 from apps.engine.trace import Trace
 
 _NOT_MODELLED: Final = (
@@ -48,7 +48,7 @@ _OF_NUMBERS: Final = "0123456789.,' "
 
 
 @dataclass(frozen=True)
-class UnsupportedClaim:
+class UnsupportedClaim(Rule):
     """Looks up every number of the final answer in what the run was told.
 
     `digits` (2 to 6, zeros behind a decimal mark included) significant digits make a number worth looking up, and `claims`
@@ -58,32 +58,31 @@ class UnsupportedClaim:
 
     digits: int = 3
     claims: int = 1
-    slug: str = field(default="unsupported-claim", init=False)
-    label: str = field(default="Claim without support", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.REVIEW_SIGNAL, init=False)
-    basis: Basis = field(default=Basis.FACT, init=False)
-    needs_bodies: bool = field(default=True, init=False)
-    observes: str = field(
-        default="The numbers of the final answer, without dates, times, ids, years, "
-        "versions, list numbers and code, and all numbers of the tool results, user and "
-        "system messages before it.",
-        init=False,
-    )
-    null_model: str = field(
-        default="None: whether a number stands in a text is a fact about texts, not a "
-        "statistic, and nothing is shuffled. It cannot see arithmetic over more than "
-        "two numbers, nor what the model knows by itself.",
-        init=False,
-    )
-    next_step: str = field(
-        default="Look where the number may come from: a total of several results, "
-        "something the model knows, or nothing at all. Only then is it made up.",
-        init=False,
-    )
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+    slug = "unsupported-claim"
+    label = "Claim without support"
+    version = 1
+    level = Level.REVIEW_SIGNAL
+    basis = Basis.FACT
+    needs_bodies = True
+    limits = (
+        Parameter("digits", "Significant digits", 2, 6, unit="digits"),
+        Parameter("claims", "Numbers without support", 1, 50, unit="numbers"),
+    )
+    observes = (
+        "The numbers of the final answer, without dates, times, ids, years, versions, "
+        "list numbers and code, and all numbers of the tool results, user and system "
+        "messages before it."
+    )
+    null_model = (
+        "None: whether a number stands in a text is a fact about texts, not a "
+        "statistic, and nothing is shuffled. It cannot see arithmetic over more than "
+        "two numbers, nor what the model knows by itself."
+    )
+    next_step = (
+        "Look where the number may come from: a total of several results, something "
+        "the model knows, or nothing at all. Only then is it made up."
+    )
 
     @property
     def material_when(self) -> str:
@@ -96,28 +95,13 @@ class UnsupportedClaim:
             "tool gave results and all of them are recorded as text."
         )
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Significant digits of a claim, and how many claims make a signal."""
-        return {"digits": self.digits, "claims": self.claims}
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """What each parameter may be."""
-        return (
-            Parameter("digits", "Significant digits", 2, 6, unit="digits"),
-            Parameter("claims", "Numbers without support", 1, 50, unit="numbers"),
-        )
-
     def run(self, trace: Trace) -> Iterator[Screening]:
         """Yield one answer about the whole trace."""
         answer = final_answer(trace)
         unreadable = _unreadable(trace, answer)
         if unreadable is not None or answer is None:
             said = unreadable or _not_read("no_answer", "The trace holds no answer.")
-            yield said.with_evidence(
-                Evidence(scope="trace", length=0), hash_of_inputs(self.slug)
-            )
+            yield nothing_read(said, self.slug)
             return
         found = claims_in(_beginning(answer.text))
         # What was read does not depend on parameters: all numbers are.

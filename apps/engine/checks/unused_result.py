@@ -7,8 +7,8 @@ repeat.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -27,10 +27,10 @@ from apps.engine.check import (
     Level,
     Parameter,
     Screening,
-    check_limits,
     hash_of_inputs,
     percent,
 )
+from apps.engine.rules import Rule, nothing_to_compare
 from apps.engine.trace import StepStatus, Trace
 
 _NOT_MODELLED: Final = (
@@ -51,7 +51,7 @@ class _Judged(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class UnusedResult:
+class UnusedResult(Rule):
     """Counts results of tools of which no telling word is said later in the trace.
 
     `words` (1 to 100): a result with fewer telling words is not judged. Raises
@@ -59,31 +59,27 @@ class UnusedResult:
     """
 
     words: int = 3
-    slug: str = field(default="unused-result", init=False)
-    label: str = field(default="Unused result", init=False)
-    version: int = field(default=1, init=False)
-    level: Level = field(default=Level.TELEMETRY, init=False)
-    basis: Basis = field(default=Basis.FACT, init=False)
-    needs_bodies: bool = field(default=True, init=False)
-    observes: str = field(
-        default="For each result of a tool: whether any of its telling words (ids, "
-        "numbers, words of at least 5 letters) stands in a later answer, in later "
-        "reasoning or in the arguments of a later call, of any agent of the trace.",
-        init=False,
-    )
-    null_model: str = field(
-        default="None: that two texts share no word is a fact, not a statistic. Texts "
-        "that share one may do so by chance, so the count is a lower bound.",
-        init=False,
-    )
-    next_step: str = field(
-        default="Nothing is queued. A tool whose results are never used over a whole "
-        "source costs time and context for nothing.",
-        init=False,
-    )
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+    slug = "unused-result"
+    label = "Unused result"
+    version = 1
+    level = Level.TELEMETRY
+    basis = Basis.FACT
+    needs_bodies = True
+    limits = (Parameter("words", "Telling words of a result", 1, 100, unit="words"),)
+    observes = (
+        "For each result of a tool: whether any of its telling words (ids, numbers, "
+        "words of at least 5 letters) stands in a later answer, in later reasoning or "
+        "in the arguments of a later call, of any agent of the trace."
+    )
+    null_model = (
+        "None: that two texts share no word is a fact, not a statistic. Texts that "
+        "share one may do so by chance, so the count is a lower bound."
+    )
+    next_step = (
+        "Nothing is queued. A tool whose results are never used over a whole source "
+        "costs time and context for nothing."
+    )
 
     @property
     def material_when(self) -> str:
@@ -95,16 +91,6 @@ class UnusedResult:
             "and 65,536 of what is said are read; what was cut is not judged."
         )
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """How many telling words a result needs to be judged."""
-        return {"words": self.words}
-
-    @property
-    def limits(self) -> tuple[Parameter, ...]:
-        """What the parameter may be."""
-        return (Parameter("words", "Telling words of a result", 1, 100, unit="words"),)
-
     def run(self, trace: Trace) -> Iterator[Screening]:
         """Yield one answer about the whole trace."""
         lanes = tool_lanes(trace)
@@ -113,12 +99,7 @@ class UnusedResult:
         )
         absent = calls_absent(trace)
         if absent is not None and absent.code != "no_arguments":
-            said = Judgement(
-                Answer.NOT_APPLICABLE, absent.code, absent.headline, absent.reason
-            )
-            yield said.with_evidence(
-                Evidence(scope="trace", length=0), hash_of_inputs(self.slug)
-            )
+            yield nothing_to_compare(absent, self.slug)
             return
         spoken = said_by_models(trace)
         hashed = hash_of_inputs(

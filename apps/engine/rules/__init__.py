@@ -3,7 +3,13 @@
 A rule need not be built on one of these: whatever satisfies `Check` is a check.
 """
 
-from apps.engine.rules.of_calls import LaneRule, SequenceRule, ToolRule, nothing_read
+from apps.engine.rules.of_calls import (
+    LaneRule,
+    SequenceRule,
+    ToolRule,
+    nothing_read,
+    nothing_to_compare,
+)
 from apps.engine.rules.of_shifts import OF_ITSELF, ShiftRule
 from apps.engine.rules.rule import Rule
 
@@ -15,4 +21,5 @@ __all__ = [
     "ShiftRule",
     "ToolRule",
     "nothing_read",
+    "nothing_to_compare",
 ]

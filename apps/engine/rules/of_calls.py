@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import ClassVar
 
 from apps.engine.bodies import ToolLane, tool_lanes
-from apps.engine.bodies.calls import calls_absent
+from apps.engine.bodies.calls import Absent, calls_absent
 from apps.engine.check import (
     Answer,
     Evidence,
@@ -33,6 +33,12 @@ def nothing_read(said: Judgement, *inputs: object) -> Screening:
     return said.with_evidence(
         Evidence(scope="trace", length=0), hash_of_inputs(*inputs)
     )
+
+
+def nothing_to_compare(absent: Absent, slug: str) -> Screening:
+    """The answer about a trace without tool calls that can be compared."""
+    said = Judgement(Answer.NOT_APPLICABLE, absent.code, absent.headline, absent.reason)
+    return nothing_read(said, slug)
 
 
 @dataclass(frozen=True)
@@ -68,17 +74,15 @@ class LaneRule(Rule, ABC):
         """Yield one answer for each owner of tool calls, or one that there are none."""
         absent = calls_absent(trace)
         if absent is not None:
-            said = Judgement(
-                Answer.NOT_APPLICABLE, absent.code, absent.headline, absent.reason
-            )
-            yield nothing_read(said, self.slug)
+            yield nothing_to_compare(absent, self.slug)
             return
         for lane in tool_lanes(trace):
-            yield self.screening(lane)
+            hashed = hash_of_inputs(self.slug, lane.scope, lane.fingerprint)
+            yield self.screening(lane, hashed)
 
     @abstractmethod
-    def screening(self, lane: ToolLane) -> Screening:
-        """The answer about the calls of one owner."""
+    def screening(self, lane: ToolLane, hashed: str) -> Screening:
+        """The answer about the calls of one owner; `hashed` names what was read."""
 
 
 @dataclass(frozen=True)

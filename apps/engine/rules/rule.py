@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from apps.engine.check import Parameter, check_limits
+from apps.engine.check import Parameter
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,15 @@ class Rule:
     limits: ClassVar[tuple[Parameter, ...]] = ()
 
     def __post_init__(self) -> None:
-        check_limits(self)
+        for limit in self.limits:
+            if refusal := limit.refusal(getattr(self, limit.name)):
+                raise ValueError(refusal)
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The value of each parameter as JSON, in the order of `limits`."""
-        return {limit.name: _as_json(self, limit) for limit in self.limits}
+        return {limit.name: self._as_json(limit) for limit in self.limits}
 
-
-def _as_json(rule: Rule, limit: Parameter) -> Any:
-    value = getattr(rule, limit.name)
-    return list(value) if limit.names else value
+    def _as_json(self, limit: Parameter) -> Any:
+        value = getattr(self, limit.name)
+        return list(value) if limit.names else value

@@ -57,7 +57,8 @@ def _value_of(limit: Parameter, typed: str) -> Any:
         number = float(typed)
     except ValueError:
         return typed
-    if not math.isfinite(number):
+    # `float` takes “1_0” for ten, which nobody means.
+    if "_" in typed or not math.isfinite(number):
         return typed
     return int(number) if limit.is_whole and number.is_integer() else number
 

@@ -113,3 +113,21 @@ def test_a_whole_number_is_claimed_and_supports_itself(number):
         (claim,) = claims_in(f"It is {text} in all")
         assert number in {value for value, _ in claim.readings}
         assert number in set(values_in(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql.  #  1234",
+        "Septiembre.   21",
+        "ES 1234",
+        "see\nLINE\t1234",
+        "v12.34.56",
+        "ftp://host/1234",
+        "nr.1234",
+    ],
+)
+def test_the_longest_and_shortest_names_before_a_number_are_no_amounts(text):
+    assert claims_in(text) == []
+    assert claims_in(f"(so {text})") == []
+    assert [one.text for one in claims_in(f"98.70 in all; {text}")] == ["98.70"]

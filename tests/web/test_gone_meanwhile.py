@@ -1,0 +1,62 @@
+"""What is acted on disappears between being found and being locked: 404 in words."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from apps.review.models import BlindLook, Signal
+from apps.traces.models import Trace
+from apps.traces.operations import allow_erasing_history
+from apps.web.access import Place
+from tests.factories import NOW, decay_trace, upload_traces
+
+FALLING = (100, 90, 80, 70, 60)
+DECIDED = {"verdict": "confirm", "version": "0"}
+LOOKED = {"verdict": "failure", "version": "0"}
+
+
+@pytest.fixture
+def gone(project, monkeypatch):
+    """A signal and a blind look whose trace is erased as soon as they are found."""
+    upload_traces(project, decay_trace(*FALLING))
+    trace = Trace.objects.get()
+    BlindLook.objects.create(
+        project=project, trace=trace, was_flagged=True, place=0.5, created_at=NOW
+    )
+
+    def then_erased(find):
+        def found(place, number):
+            thing = find(place, number)
+            allow_erasing_history()
+            Trace.objects.all().delete()
+            return thing
+
+        return found
+
+    for name in ("signal", "look"):
+        monkeypatch.setattr(Place, name, then_erased(getattr(Place, name)))
+    return project
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("signal-claim", {}),
+        ("signal-release", {}),
+        ("signal-decide", DECIDED),
+        ("signal-undo", {"version": "0"}),
+        ("blind-claim", {}),
+        ("blind-release", {}),
+        ("blind-decide", LOOKED),
+        ("blind-undo", {"version": "0"}),
+        ("blind-reveal", {}),
+    ],
+)
+def test_it_says_that_it_is_gone(web, gone, name, fields):
+    model = Signal if name.startswith("signal") else BlindLook
+    address = reverse(name, args=[gone.slug, model.objects.get().pk])
+    answer = web.post(address, fields)
+    assert answer.status_code == 404
+    assert "read again or erased meanwhile" in answer.content.decode()
+    assert not model.objects.exists()
