@@ -19,7 +19,7 @@ from apps.engine.trace import Trace as EngineTrace
 from apps.engine.traits import traits_of
 from apps.review.models import Signal
 from apps.screening.answering import answers_of, broken_answer, scope_of
-from apps.screening.lineup import CheckKey, Entry, LineUp, key_of
+from apps.screening.lineup import CheckKey, Entry, key_of
 from apps.screening.models import Screening
 from apps.screening.operations import Answered
 from apps.traces.contents import StoredContent, stored_contents
@@ -55,8 +55,11 @@ def missing_answers(
 
 
 def _answers(traces: Sequence[Trace], entries: Sequence[Entry]) -> QuerySet[Screening]:
+    # By their slugs and not by their keys: a condition with each key is answered from
+    # the index of the counts, through all traces of the project.
     return Screening.objects.filter(
-        LineUp(entries).current(), trace_id__in=[trace.pk for trace in traces]
+        trace_id__in=[trace.pk for trace in traces],
+        check_slug__in=[entry.key[0] for entry in entries],
     ).order_by()
 
 

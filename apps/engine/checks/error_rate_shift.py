@@ -162,7 +162,7 @@ class ErrorRateShift(ShiftRule[ErrorBaseline]):
             "more_failures",
             f"{shift.failed} of {shift.calls} tool calls failed, "
             f"{shift.expected:.1f} expected",
-            f"{shape}. {rare}. A prompt to look closer, not a finding.",
+            f"{shape}. {rare}. A prompt to look closer, not by itself a finding.",
             Level.REVIEW_SIGNAL,
         )
 

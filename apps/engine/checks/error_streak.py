@@ -213,7 +213,7 @@ def _streak(found: _Failures, start: int, length: int) -> Judgement:
         f"{length} of {n} tool calls failed in a row",
         f"{length} tool calls failed one after another ({parts}). {then} {found.known} "
         f"of {n} calls {_told(found.known)}; {found.failed} failed. A prompt to look "
-        "closer, not a finding.",
+        "closer, not by itself a finding.",
         Level.REVIEW_SIGNAL,
     )
 

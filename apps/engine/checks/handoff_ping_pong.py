@@ -178,7 +178,7 @@ def _signal(rally: tuple[Turn, ...], returns: int) -> Judgement:
         f"Work handed back {returns} times between two agents",
         f"{one} and {other} handed the work to each other {len(rally) - 1} times; "
         f"{returns} of these handoffs went straight back, with no other agent and no "
-        "word of the user in between. A prompt to look closer, not a finding.",
+        "word of the user in between. A prompt to look closer, not by itself a finding.",
         Level.REVIEW_SIGNAL,
     )
 

@@ -164,7 +164,7 @@ class LatencyShift(ShiftRule[LatencyBaseline]):
             Answer.SIGNAL,
             "slower",
             f"Calls took {times} as long as in the baseline",
-            f"{shape}. A prompt to look closer, not a finding.",
+            f"{shape}. A prompt to look closer, not by itself a finding.",
             Level.REVIEW_SIGNAL,
         )
 

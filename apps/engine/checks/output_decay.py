@@ -193,7 +193,7 @@ class OutputDecay(SequenceRule):
             f"order in {odds(probability)}"
         )
         consequence = (
-            ". A prompt to look closer, not a finding."
+            ". A prompt to look closer, not by itself a finding."
             if is_rare
             else f": above {percent(self.max_chance)}, so this is telemetry and not "
             "queued. The shape is there, the evidence is not."

@@ -267,7 +267,7 @@ def _storm(attempts: list[Attempts], least: int) -> Judgement:
         "storm" if worst.succeeded else "storm_in_vain",
         f"One {kind} call attempted {n} times",
         f"One call of {called} was attempted {n} times. {ended}{others} A prompt to "
-        "look closer, not a finding.",
+        "look closer, not by itself a finding.",
         Level.REVIEW_SIGNAL,
     )
 

@@ -221,7 +221,7 @@ class ToolDrift(ToolRule):
         is_rare = float(chance) <= self.max_chance
         is_hard = drift.delta >= self.hard_at - TOLERANCE
         consequence = (
-            " A prompt to look closer, not a finding."
+            " A prompt to look closer, not by itself a finding."
             if is_rare
             else f" That is above {percent(self.max_chance)}, so this is telemetry and "
             "not queued."

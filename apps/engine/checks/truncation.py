@@ -138,7 +138,7 @@ class Truncation(Rule):
                 "last_call_cut",
                 f"The last model call was cut ({cut} of {known} cut)",
                 f"The last model call stopped at a length limit, so its answer may be "
-                f"incomplete. {share}.{rest} A prompt to look closer, not a finding.",
+                f"incomplete. {share}.{rest} A prompt to look closer, not by itself a finding.",
                 Level.REVIEW_SIGNAL,
             )
         is_queued = cut >= self.min_cut
@@ -146,7 +146,7 @@ class Truncation(Rule):
             Answer.SIGNAL,
             "calls_cut" if is_queued else "few_calls_cut",
             f"{cut} of {known} model {_calls(known)} cut at a length limit",
-            f"{share}, not the last one.{rest} A prompt to look closer, not a finding."
+            f"{share}, not the last one.{rest} A prompt to look closer, not by itself a finding."
             if is_queued
             else f"{share}, and the agent went on after it.{rest} Fewer than "
             f"{self.min_cut:,} are telemetry and not queued.",

@@ -47,8 +47,8 @@ def test_three_failures_in_a_row_are_a_signal_that_names_its_steps():
     assert found.headline == "3 of 7 tool calls failed in a row"
     assert found.reason == (
         "3 tool calls failed one after another (t0: 2, t1: 1). 2 calls came after them. "
-        "7 of 7 calls record how they ended; 3 failed. A prompt to look closer, not a "
-        "finding."
+        "7 of 7 calls record how they ended; 3 failed. A prompt to look closer, "
+        "not by itself a finding."
     )
     evidence = found.evidence
     assert evidence.steps == (2, 3, 4)

@@ -86,7 +86,7 @@ def test_two_returns_in_a_row_are_a_signal_however_invocations_are_cut(each):
     assert found.reason == (
         "A and B handed the work to each other 3 times; 2 of these handoffs went "
         "straight back, with no other agent and no word of the user in between. A "
-        "prompt to look closer, not a finding."
+        "prompt to look closer, not by itself a finding."
     )
     evidence = found.evidence
     assert evidence.facts == {"handoffs": 3, "returns": 2, "agents": ["A", "B"]}

@@ -88,7 +88,7 @@ def test_exactly_60_percent_is_a_signal_at_1_of_120():
     assert exact(found) == (1, 120)
     assert found.evidence.chance.value == pytest.approx(0.0083, abs=5e-5)
     assert "1 of 120 (0.83 %)" in found.reason
-    assert "not a finding" in found.reason
+    assert "not by itself a finding" in found.reason
 
 
 def test_61_percent_is_quiet():

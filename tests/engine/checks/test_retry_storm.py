@@ -59,7 +59,7 @@ def test_a_model_call_that_is_tried_until_it_succeeds_is_a_signal():
     assert found.headline == "One model call attempted 4 times"
     assert found.reason == (
         "One call of m was attempted 4 times. The last attempt is not recorded as "
-        "failed. A prompt to look closer, not a finding."
+        "failed. A prompt to look closer, not by itself a finding."
     )
     evidence = found.evidence
     assert (evidence.scope, evidence.agent) == ("invocation 1", "billing")
