@@ -66,10 +66,12 @@ def _pytest(words: Sequence[str]) -> int:
 def on_all_cores() -> list[str]:
     """Return what pytest needs to hear to run everything on up to four cores.
 
-    A file stays with one process, which has servers of its own.
+    A file stays with one process, which has servers of its own. There is one process
+    more than cores, because a third of the time is waiting for servers and workers.
     """
-    cores = min(os.cpu_count() or 1, MOST_PROCESSES)
-    return ["-n", str(cores), "--dist", "loadfile"] if cores > 1 else []
+    cores = os.cpu_count() or 1
+    processes = min(cores + 1, MOST_PROCESSES)
+    return ["-n", str(processes), "--dist", "loadfile"] if cores > 1 else []
 
 
 def browser_arguments(arguments: Sequence[str]) -> list[str]:
