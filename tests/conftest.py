@@ -13,6 +13,14 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 
 
+FIRST = ("tests/flows/", "tests/evalsite/", "tests/web/", "tests/pipeline/")
+"""Where single files take minutes: begun last, one of them would be waited for alone."""
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
+
+
 @pytest.fixture(autouse=True)
 def uploads_dir(tmp_path, settings):
     """Raw uploads of a test lie in the test's own folder."""

@@ -71,7 +71,10 @@ def on_all_cores() -> list[str]:
     """
     cores = os.cpu_count() or 1
     processes = min(cores + 1, MOST_PROCESSES)
-    return ["-n", str(processes), "--dist", "loadfile"] if cores > 1 else []
+    if cores == 1:
+        return []
+    # In the order of tests/conftest.py, which begins with the files that take longest.
+    return ["-n", str(processes), "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 def browser_arguments(arguments: Sequence[str]) -> list[str]:
