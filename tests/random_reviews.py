@@ -128,10 +128,10 @@ def furnish_at_random(
     """Fill `project`; returns the current key of the check and the other one.
 
     Three uploads of three weeks, a set of traces by hand, decisions on most signals,
-    some of them undone, and blind looks at half of the traces.
+    some of them undone, and blind looks at most of the traces.
     """
     random = Random(seed)
-    set_blind_percent(project=project, percent=50)
+    set_blind_percent(project=project, percent=85)
     for week in range(3):
         made = [_trace(random, week * 1000 + number) for number in range(traces // 3)]
         upload = upload_traces(project, *made, name=f"week {week}.jsonl")

