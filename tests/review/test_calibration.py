@@ -40,7 +40,7 @@ FIELDS = {
 
 @pytest.fixture
 def furnished(project, owner, reviewer):
-    keys = furnish_at_random(project, people=[reviewer, owner], seed=11, traces=75)
+    keys = furnish_at_random(project, people=[reviewer, owner], seed=11, traces=150)
     other = make_project(owner=owner)
     furnish_at_random(other, people=[make_member(other, Role.REVIEWER), owner],
                       seed=5, traces=9)  # fmt: skip
@@ -142,8 +142,7 @@ def test_what_blind_looks_found_is_what_plain_python_counts(project, furnished):
             assert one.failures == counted["failure"]
             assert one.no_failures == counted["no_failure"]
             assert one.cannot_tell == counted["cannot_tell"]
-        # Which traces are drawn follows their ids: some looks there are always.
-        assert sum(one.looks for one in found[key] if not one.fired) > 1
+        assert sum(one.looks for one in found[key] if not one.fired) > 3
     looked = blind_counts(project=project, keys=furnished, only_looks=True)
     for key in furnished:
         by_stratum = {(one.fired, one.flagged): one for one in looked[key]}
