@@ -53,7 +53,9 @@ def shared_data() -> Path:
     """Real trace files that lie beside the project; skips where they do not."""
     folder = SHARED / "data"
     if not folder.is_dir():
-        pytest.skip("The shared trace files are not beside this checkout.")
+        pytest.skip(
+            "The shared trace files lie outside of the repository and are absent."
+        )
     return folder
 
 

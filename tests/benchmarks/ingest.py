@@ -152,7 +152,9 @@ def main() -> None:
             compare("tau-bench x1", content, rounds=7)
             compare("tau-bench x10", multiplied(content, 10), rounds=5)
         else:
-            print("The real tau-bench file is not beside this checkout; made one used.")
+            print(
+                "The real tau-bench file lies outside of the repository and is absent; made one used."
+            )
             compare("made x1", results_file(), rounds=7)
             compare("made x10", results_file(copies=10), rounds=5)
     finally:

@@ -73,7 +73,7 @@ def made_file() -> bytes:
 def real_file() -> bytes:
     path = SHARED / "data" / "tau_bench_results" / "gpt-4o-airline.json"
     if not path.is_file():
-        pytest.skip("gpt-4o-airline.json is not beside this checkout.")
+        pytest.skip("gpt-4o-airline.json lies outside of the repository and is absent.")
     return path.read_bytes()
 
 

@@ -159,7 +159,7 @@ def test_the_bound_of_different_chances_stays_quick_and_exact():
 def test_chance_gives_as_many_collapses_in_the_airline_file(shared_data):
     path = shared_data / "tau_bench_results" / "gpt-4o-airline.json"
     if not path.exists():
-        pytest.skip("The tau-bench file is not beside this checkout.")
+        pytest.skip("The tau-bench file lies outside of the repository and is absent.")
     answers = []
     for record in json.loads(path.read_text("utf-8")):
         names = [

@@ -18,7 +18,10 @@ from tests.formats.reading import counts_of
 DATA = SHARED / "data"
 FOLDERS = ("otlp_json", "otlp_protobuf")
 ABSENT = pytest.param(
-    {}, marks=pytest.mark.skip("The shared trace files are not beside this checkout.")
+    {},
+    marks=pytest.mark.skip(
+        "The shared trace files lie outside of the repository and are absent."
+    ),
 )
 
 

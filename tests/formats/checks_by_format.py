@@ -88,7 +88,7 @@ def difference(before: str, now: str) -> str:
 def main() -> int:
     """Print what differs, and with --write renew the table; 1 when something does."""
     if not DATA.is_dir():
-        print("The shared trace files are not beside this checkout.")
+        print("The shared trace files lie outside of the repository and are absent.")
         return 2
     now = table()
     found = difference(TABLE.read_text() if TABLE.exists() else "", now)

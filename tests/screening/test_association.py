@@ -82,7 +82,7 @@ def test_more_traces_cost_no_more_queries(project):
 def test_of_the_airline_traces_1_of_22_that_fired_passed(project, shared_data):
     path = shared_data / "tau_bench_results" / "gpt-4o-airline.json"
     if not path.is_file():
-        pytest.skip("The airline file is not beside this checkout.")
+        pytest.skip("The airline file lies outside of the repository and is absent.")
     upload = upload_bytes(project, path.read_bytes(), name=path.name)
     assert Signal.objects.filter(check_slug="tool-drift").exists()
     found = outcome_association(

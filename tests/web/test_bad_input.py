@@ -18,7 +18,7 @@ from tests.web.hostile import FILES, GOOD, HTML, TEXTS, everywhere
 from tests.web.visiting import assert_inert, freeze, pages, send
 
 TRAPS = SHARED / "data" / "traps"
-ABSENT = "The shared trace files are not beside this checkout."
+ABSENT = "The shared trace files lie outside of the repository and are absent."
 
 
 def assert_ends_in_words(upload: Upload) -> None:

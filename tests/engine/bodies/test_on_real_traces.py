@@ -16,7 +16,7 @@ AIRLINE = "tau_bench_results/gpt-4o-airline.json"
 def traces(shared_data, name):
     path = shared_data / name
     if not path.exists():
-        pytest.skip(f"{path.name} is not beside this checkout.")
+        pytest.skip(f"{path.name} lies outside of the repository and is absent.")
     return traces_of(path.read_bytes())
 
 
@@ -58,7 +58,7 @@ def test_the_flight_that_was_booked_twice_is_the_one_repeated_act(airline):
 def test_an_edit_by_line_numbers_that_was_applied_twice_is_found(shared_data):
     folder = shared_data / "swe_agent_traj"
     if not folder.exists():
-        pytest.skip("The trajectories are not beside this checkout.")
+        pytest.skip("The trajectories lie outside of the repository and are absent.")
     found = [one for path in folder.iterdir() for one in traces_of(path.read_bytes())]
     assert signals(found, "repeated-side-effect") == {"repeated_write": 1}
 

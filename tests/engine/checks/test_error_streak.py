@@ -192,7 +192,7 @@ def test_the_hash_depends_on_what_was_read_and_not_on_the_parameter():
 def test_real_runs_of_a_tool_that_always_fails_are_signals_to_the_last_one(shared_data):
     path = shared_data / "autogen" / "tool_error.event_log.jsonl"
     if not path.exists():
-        pytest.skip("The run of the SDK is not beside this checkout.")
+        pytest.skip("The run of the SDK lies outside of the repository and is absent.")
     found = [s for t in traces_of(path.read_bytes()) for s in ErrorStreak().run(t)]
     signals = [one for one in found if one.answer is Answer.SIGNAL]
     assert signals

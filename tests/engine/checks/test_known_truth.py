@@ -19,7 +19,7 @@ BILLING = (112, 100, 86, 78, 70, 43)
 def answers(shared_data, pattern, name):
     path = shared_data / pattern.format(name)
     if not path.exists():
-        pytest.skip(f"{path.name} is not beside this checkout.")
+        pytest.skip(f"{path.name} lies outside of the repository and is absent.")
     traces = traces_of(path.read_bytes())
     return [found for trace in traces for found in OutputDecay().run(trace)]
 

@@ -181,7 +181,7 @@ def tau_trace(record):
 def airline(shared_data):
     path = shared_data / "tau_bench_results" / "gpt-4o-airline.json"
     if not path.exists():
-        pytest.skip("The tau-bench file is not beside this checkout.")
+        pytest.skip("The tau-bench file lies outside of the repository and is absent.")
     records = json.loads(path.read_text("utf-8"))
     return [found for record in records for found in answers(tau_trace(record))]
 

@@ -168,7 +168,7 @@ def test_the_hash_depends_on_what_was_read_and_not_on_the_parameter():
 def test_a_real_run_into_a_limit_of_tokens_ends_with_a_cut_call(shared_data):
     path = shared_data / "anthropic_messages" / "max_tokens.responses.jsonl"
     if not path.exists():
-        pytest.skip("The run of the SDK is not beside this checkout.")
+        pytest.skip("The run of the SDK lies outside of the repository and is absent.")
     (trace,) = traces_of(path.read_bytes())
     (found,) = Truncation().run(trace)
     assert found.headline == "The last model call was cut (1 of 6 cut)"
