@@ -40,10 +40,10 @@ def _given(step: Step) -> Any:
         return None
     if step.kind not in {StepKind.AGENT, StepKind.MODEL_CALL, StepKind.OTHER}:
         return None
-    return next(_said_by_user(step.body.input, 0), step.body.input)
+    return next(said_by_user(step.body.input, 0), step.body.input)
 
 
-def _said_by_user(value: Any, depth: int) -> Iterator[Any]:
+def said_by_user(value: Any, depth: int) -> Iterator[Any]:
     """Yield the contents of messages of a user, wherever they stand in `value`."""
     if depth > _DEEPEST:
         return
@@ -57,7 +57,7 @@ def _said_by_user(value: Any, depth: int) -> Iterator[Any]:
         value = list(value.values())
     if isinstance(value, list):
         for item in value:
-            yield from _said_by_user(item, depth + 1)
+            yield from said_by_user(item, depth + 1)
 
 
 def root_input_hash(trace: Trace) -> str | None:

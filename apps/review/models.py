@@ -40,6 +40,7 @@ class Signal(models.Model):
     length = models.IntegerField(default=0)
     usage_missing = models.BooleanField(default=False)
     outcome = models.CharField(max_length=8)
+    is_masked = models.BooleanField(default=False, db_default=False)
     headline = models.TextField()
     created_at = models.DateTimeField()
 
@@ -100,6 +101,10 @@ class Signal(models.Model):
             models.Index(
                 fields=["project", "outcome", "state", "rank", "chance", "id"],
                 name="signal_by_outcome",
+            ),
+            models.Index(
+                fields=["project", "is_masked", "state", "rank", "chance", "id"],
+                name="signal_masked",
             ),
             models.Index(
                 fields=["claimed_until"],

@@ -228,6 +228,7 @@ class Trace(models.Model):
     notes = models.JSONField(default=list)
     traits = ArrayField(models.TextField(), default=list, db_default=[])
     screened_as = models.CharField(max_length=16, blank=True, default="", db_default="")
+    scored_as = models.CharField(max_length=16, blank=True, default="", db_default="")
 
     class Meta:
         constraints = [
@@ -275,6 +276,9 @@ class Trace(models.Model):
             ),
             models.Index(
                 fields=["project", "screened_as", "id"], name="trace_screened_as"
+            ),
+            models.Index(
+                fields=["project", "scored_as", "id"], name="trace_scored_as"
             ),
             GinIndex(fields=["models_seen"], name="trace_models"),
             GinIndex(fields=["agents_seen"], name="trace_agents"),

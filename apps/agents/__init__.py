@@ -1,0 +1,1 @@
+"""The agents of a project, what they decide and what they must hold."""

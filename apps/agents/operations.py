@@ -1,0 +1,237 @@
+"""Finding agents, giving names to them by hand, and writing down what is asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+from django.db import transaction
+
+from apps.accounts.models import Project
+from apps.agents.models import (
+    Agent,
+    AgentDefinition,
+    AgentName,
+    NameChange,
+    OutcomeDefinition,
+)
+from apps.engine.agent_names import LONGEST, agent_key
+
+MOST_CONTRACTS: Final = 100
+MOST_AGENTS: Final = 1_000
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What is asked from now on: canonical JSON of specs that the engine has accepted.
+
+    `held` are the contracts of an agent, or the expectations of outcomes. `decision`
+    is `None` for the automatic one.
+    """
+
+    decision: dict[str, Any] | None = None
+    held: tuple[dict[str, Any], ...] = ()
+    note: str = ""
+
+
+class WrongAgent(ValueError):
+    """What was asked of agents and their names cannot be done; says why."""
+
+
+def find_agents(
+    *, project_id: int, recorded: Iterable[str], now: datetime
+) -> dict[str, int]:
+    """The agent of each recorded name, by its key; new names become new agents.
+
+    Safe to run by several workers at once. Two statements where all are known.
+    """
+    names = {agent_key(name): name for name in recorded}
+    known = _agents_of(project_id, names)
+    new = {key: name for key, name in names.items() if key not in known}
+    if not new:
+        return known
+    Agent.objects.bulk_create(
+        [
+            Agent(
+                project_id=project_id,
+                key=key,
+                name=" ".join(name.split())[:LONGEST],
+                created_at=now,
+            )
+            for key, name in sorted(new.items())
+        ],
+        ignore_conflicts=True,
+    )
+    made = Agent.objects.filter(project_id=project_id, key__in=new)
+    AgentName.objects.bulk_create(
+        [
+            AgentName(project_id=project_id, key=agent.key, agent=agent)
+            for agent in made.order_by("key")
+        ],
+        ignore_conflicts=True,
+    )
+    return _agents_of(project_id, names)
+
+
+def _agents_of(project_id: int, names: Mapping[str, str]) -> dict[str, int]:
+    rows = AgentName.objects.filter(project_id=project_id, key__in=names)
+    return dict(rows.values_list("key", "agent_id"))
+
+
+def add_agent(*, project_id: int, name: str, now: datetime) -> Agent:
+    """An agent that no trace names yet; raises `WrongAgent` where it is here already."""
+    words = " ".join(name.replace("\x00", "").split())
+    key = agent_key(words)
+    if not key or len(words) > LONGEST:
+        raise WrongAgent(f"An agent needs a name of 1 to {LONGEST} characters.")
+    with transaction.atomic():
+        if AgentName.objects.filter(project_id=project_id, key=key).exists():
+            raise WrongAgent(f"An agent with the name “{words}” is here already.")
+        if Agent.objects.filter(project_id=project_id).count() >= MOST_AGENTS:
+            raise WrongAgent(f"A project may have at most {MOST_AGENTS:,} agents.")
+        agent, _ = Agent.objects.get_or_create(
+            project_id=project_id,
+            key=key,
+            defaults={"name": words, "is_by_hand": True, "created_at": now},
+        )
+        AgentName.objects.create(
+            project_id=project_id, key=key, agent=agent, is_by_hand=True
+        )
+    return agent
+
+
+def rename_agent(*, agent: Agent, name: str, description: str) -> None:
+    """Give an agent the name and description that people see; recorded names stay."""
+    words = " ".join(name.replace("\x00", "").split())
+    if not words or len(words) > LONGEST:
+        raise WrongAgent(f"An agent needs a name of 1 to {LONGEST} characters.")
+    agent.name, agent.description = words, description.replace("\x00", "").strip()
+    agent.save(update_fields=["name", "description"])
+
+
+def name_writing_tools(*, agent: Agent, tools: Sequence[str]) -> None:
+    """Say which tools change something, whatever their names sound like."""
+    agent.writing_tools = sorted({tool.strip() for tool in tools if tool.strip()})
+    agent.save(update_fields=["writing_tools"])
+
+
+def merge_agents(
+    *, agent: Agent, into: Agent, user_id: int | None, now: datetime
+) -> list[str]:
+    """Let every name of `agent` stand for `into`; returns the keys that were moved.
+
+    `agent` keeps its row and definitions, so that `give_name` brings it back.
+    """
+    if agent.pk == into.pk or agent.project_id != into.project_id:
+        raise WrongAgent("Choose another agent of this project.")
+    with transaction.atomic():
+        rows = list(
+            AgentName.objects.select_for_update().filter(agent=agent).order_by("key")
+        )
+        if not rows:
+            raise WrongAgent("This agent has no name left that could be merged.")
+        for row in rows:
+            _move(row, agent, into, user_id=user_id, now=now)
+    return [row.key for row in rows]
+
+
+def give_name(
+    *, project_id: int, key: str, to: Agent, user_id: int | None, now: datetime
+) -> None:
+    """Let one recorded name stand for another agent: the inverse of a merge, too."""
+    with transaction.atomic():
+        row = (
+            AgentName.objects.select_for_update(of=("self",))
+            .select_related("agent")
+            .filter(project_id=project_id, key=key)
+            .first()
+        )
+        if row is None or to.project_id != project_id:
+            raise WrongAgent("No agent of this project is recorded under that name.")
+        if row.agent_id == to.pk:
+            raise WrongAgent(f"“{key}” stands for {to} already.")
+        _move(row, row.agent, to, user_id=user_id, now=now)
+
+
+def split_name(
+    *, project_id: int, key: str, user_id: int | None, now: datetime
+) -> Agent:
+    """Let a recorded name be an agent of its own again; returns that agent."""
+    with transaction.atomic():
+        agent, _ = Agent.objects.get_or_create(
+            project_id=project_id,
+            key=key,
+            defaults={"name": key, "created_at": now},
+        )
+        give_name(project_id=project_id, key=key, to=agent, user_id=user_id, now=now)
+    return agent
+
+
+def _move(
+    row: AgentName, before: Agent, after: Agent, *, user_id: int | None, now: datetime
+) -> None:
+    row.agent, row.is_by_hand = after, True
+    row.save(update_fields=["agent", "is_by_hand"])
+    NameChange.objects.create(
+        project_id=row.project_id,
+        key=row.key,
+        before=before.name,
+        after=after.name,
+        changed_by_id=user_id,
+        changed_at=now,
+    )
+
+
+def define_agent(
+    *, agent: Agent, asked: Asked, user_id: int | None, now: datetime
+) -> AgentDefinition:
+    """Write down what an agent decides and must hold from now on.
+
+    The same as before writes nothing and returns the row that counts. Raises
+    `WrongAgent` for more contracts than there may be.
+    """
+    if len(asked.held) > MOST_CONTRACTS:
+        raise WrongAgent(f"An agent may have at most {MOST_CONTRACTS} contracts.")
+    with transaction.atomic():
+        Agent.objects.select_for_update().get(pk=agent.pk)
+        last = AgentDefinition.objects.filter(agent=agent).order_by("-number").first()
+        said = (asked.decision, list(asked.held))
+        if last is not None and (last.decision, last.contracts) == said:
+            return last
+        return AgentDefinition.objects.create(
+            agent=agent,
+            number=1 if last is None else last.number + 1,
+            decision=asked.decision,
+            contracts=list(asked.held),
+            note=asked.note,
+            created_by_id=user_id,
+            created_at=now,
+        )
+
+
+def define_outcome(
+    *, project_id: int, asked: Asked, user_id: int | None, now: datetime
+) -> OutcomeDefinition:
+    """Write down what the whole system decides and must reach from now on.
+
+    As `define_agent`, for the project.
+    """
+    if len(asked.held) > MOST_CONTRACTS:
+        raise WrongAgent(f"There may be at most {MOST_CONTRACTS} expectations.")
+    with transaction.atomic():
+        Project.objects.select_for_update(no_key=True).get(pk=project_id)
+        rows = OutcomeDefinition.objects.filter(project_id=project_id)
+        last = rows.order_by("-number").first()
+        said = (asked.decision, list(asked.held))
+        if last is not None and (last.decision, last.expectations) == said:
+            return last
+        return OutcomeDefinition.objects.create(
+            project_id=project_id,
+            number=1 if last is None else last.number + 1,
+            decision=asked.decision,
+            expectations=list(asked.held),
+            note=asked.note,
+            created_by_id=user_id,
+            created_at=now,
+        )

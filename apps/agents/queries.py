@@ -1,0 +1,89 @@
+"""The agents of a project, and what is asked of them at present."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import msgspec
+
+from apps.agents.models import (
+    Agent,
+    AgentDefinition,
+    AgentName,
+    NameChange,
+    OutcomeDefinition,
+)
+
+
+class Definitions(msgspec.Struct, frozen=True):
+    """What is asked of the agents of a project and of the whole, as stored.
+
+    `agents` are the agents that a name stands for, `names` their recorded names by
+    key, `asked` the definition that counts of each agent that has one.
+    """
+
+    agents: dict[int, Agent]
+    names: dict[str, int]
+    asked: dict[int, AgentDefinition]
+    outcome: OutcomeDefinition | None
+
+    @property
+    def stamp(self) -> list[Any]:
+        """A JSON value that changes whenever scores must be made again."""
+        return [
+            sorted(self.names.items()),
+            sorted((pk, row.number) for pk, row in self.asked.items()),
+            sorted((pk, agent.writing_tools) for pk, agent in self.agents.items()),
+            0 if self.outcome is None else self.outcome.number,
+        ]
+
+
+def definitions_of(project_id: int) -> Definitions:
+    """What is asked in a project at present: four queries."""
+    names = dict(
+        AgentName.objects.filter(project_id=project_id).values_list("key", "agent_id")
+    )
+    agents = Agent.objects.filter(project_id=project_id).in_bulk(set(names.values()))
+    asked = (
+        AgentDefinition.objects.filter(agent__in=agents)
+        .order_by("agent_id", "-number")
+        .distinct("agent_id")
+    )
+    return Definitions(
+        agents=agents,
+        names=names,
+        asked={row.agent_id: row for row in asked},
+        outcome=outcome_definition(project_id),
+    )
+
+
+def outcome_definition(project_id: int) -> OutcomeDefinition | None:
+    """What is asked of the outcomes of a project at present; `None` where nothing is."""
+    rows = OutcomeDefinition.objects.filter(project_id=project_id)
+    return rows.order_by("-number").first()
+
+
+def current_definition(agent: Agent) -> AgentDefinition | None:
+    """What is asked of one agent at present; `None` where nothing ever was."""
+    return AgentDefinition.objects.filter(agent=agent).order_by("-number").first()
+
+
+def definition_history(agent: Agent) -> list[AgentDefinition]:
+    """Everything that was asked of an agent, newest first, with who wrote it."""
+    rows = AgentDefinition.objects.filter(agent=agent).select_related("created_by")
+    return list(rows.order_by("-number")[:200])
+
+
+def names_by_agent(project_id: int) -> dict[int, list[AgentName]]:
+    """The recorded names of each agent of a project, by key."""
+    found: dict[int, list[AgentName]] = defaultdict(list)
+    for row in AgentName.objects.filter(project_id=project_id).order_by("key"):
+        found[row.agent_id].append(row)
+    return dict(found)
+
+
+def name_changes(project_id: int) -> list[NameChange]:
+    """Which names were given to other agents by hand, newest first."""
+    rows = NameChange.objects.filter(project_id=project_id)
+    return list(rows.select_related("changed_by").order_by("-id")[:100])

@@ -1,0 +1,1 @@
+"""The verdict of each agent beside the outcome; masking; patterns."""
