@@ -23,6 +23,7 @@ task_routes = {
         "release_expired_claims",
         "resume_stuck",
         "wake_projects_behind",
+        "wake_projects_to_score",
     )
 }
 
@@ -71,6 +72,11 @@ beat_schedule = {
         "task": "pipeline.wake_projects_behind",
         "schedule": 15.0,
         "options": {"expires": 15},
+    },
+    "wake-projects-to-score": {
+        "task": "pipeline.wake_projects_to_score",
+        "schedule": 5.0,
+        "options": {"expires": 5},
     },
     "remove-abandoned-files": {
         "task": "pipeline.remove_abandoned_files",

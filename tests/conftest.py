@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.conf import settings as django_settings
+from django.test.utils import override_settings
 
 from apps.accounts.permissions import Role
 from tests.factories import make_member, make_project, make_user
+from tests.standing import standing
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
+Stand = Callable[[Callable[[], Any]], tuple[Any, Path]]
 
 
 FIRST = ("tests/flows/", "tests/evalsite/", "tests/web/", "tests/pipeline/")
@@ -28,24 +35,22 @@ def uploads_dir(tmp_path, settings):
     return settings.UPLOADS_DIR
 
 
-@pytest.fixture(autouse=True)
-def unhashed_static_files(settings, tmp_path_factory):
-    """Pages of a test link the files as they stand in the checkout."""
+@pytest.fixture(scope="session", autouse=True)
+def plain_settings(tmp_path_factory) -> Iterator[None]:
+    """Pages link the files as they stand in the checkout, and passwords are quick.
+
+    Hashing passwords slowly protects nobody in a test.
+    """
     # A folder of its own: the web server looks at every file below it.
-    settings.STATIC_ROOT = tmp_path_factory.getbasetemp() / "static-root"
-    settings.STATIC_ROOT.mkdir(exist_ok=True)
-    settings.STORAGES = {
-        **settings.STORAGES,
-        "staticfiles": {
-            "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
-        },
-    }
-
-
-@pytest.fixture(autouse=True)
-def quick_passwords(settings):
-    """Hashing passwords slowly protects nobody in a test."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    folder = tmp_path_factory.getbasetemp() / "static-root"
+    folder.mkdir(exist_ok=True)
+    static = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    with override_settings(
+        STATIC_ROOT=folder,
+        STORAGES={**django_settings.STORAGES, "staticfiles": static},
+        PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
+    ):
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -57,6 +62,22 @@ def shared_data() -> Path:
             "The shared trace files lie outside of the repository and are absent."
         )
     return folder
+
+
+@pytest.fixture(scope="module")
+def stand(django_db_setup, django_db_blocker, tmp_path_factory) -> Iterator[Stand]:
+    """Makes something that stands for all tests of a module: see standing.py.
+
+    Gives back what `make` returned and the folder of its raw uploads.
+    """
+    with ExitStack() as stack:
+
+        def stands(make):
+            folder = tmp_path_factory.mktemp("standing")
+            kept = standing(make, blocker=django_db_blocker, uploads=folder)
+            return stack.enter_context(kept), folder
+
+        yield stands
 
 
 @pytest.fixture

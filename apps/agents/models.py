@@ -105,8 +105,8 @@ class AgentDefinition(models.Model):
 class OutcomeDefinition(models.Model):
     """From one moment on, what the whole system decides and must reach. Append-only.
 
-    `expectations` is a list of outcome expectations as JSON, each with the pattern of
-    the tasks that it is about; the first that fits counts.
+    `expectations` is a list of outcome expectations as JSON, each with the name or
+    pattern of the tasks that it is about (`task`); the closest one counts.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)

@@ -30,13 +30,24 @@ class Definitions(msgspec.Struct, frozen=True):
 
     @property
     def stamp(self) -> list[Any]:
-        """A JSON value that changes whenever scores must be made again."""
+        """A JSON value that changes whenever scores must be made again.
+
+        An agent that is new in a trace, under its own name, changes nothing for others.
+        """
+        moved = [(key, pk) for key, pk in self.names.items() if not self._is_own(key)]
         return [
-            sorted(self.names.items()),
+            sorted(moved),
             sorted((pk, row.number) for pk, row in self.asked.items()),
-            sorted((pk, agent.writing_tools) for pk, agent in self.agents.items()),
+            sorted(
+                (pk, agent.writing_tools)
+                for pk, agent in self.agents.items()
+                if agent.writing_tools
+            ),
             0 if self.outcome is None else self.outcome.number,
         ]
+
+    def _is_own(self, key: str) -> bool:
+        return self.agents[self.names[key]].key == key
 
 
 def definitions_of(project_id: int) -> Definitions:

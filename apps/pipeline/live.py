@@ -42,6 +42,7 @@ from apps.live.operations import (
 )
 from apps.live.queries import span_data
 from apps.pipeline.privacy import Privacy
+from apps.pipeline.scoring import wake_scoring
 from apps.review.blind_sample import draw_blind_looks
 from apps.review.operations import open_signals
 from apps.review.ranking import rank_all
@@ -166,6 +167,7 @@ def _store(claim: LiveClaim, clock: Clock) -> None:
         if written.stored is not None:
             stored_as = written.stored.trace_id
             _screen(claim, project, written, clock())
+            wake_scoring(project_id=project.pk)
         if digest:
             find_trials(project_id=project.pk, input_hashes=[digest])
         count_redactions(

@@ -37,6 +37,7 @@ from apps.engine.privacy.structure import SENTENCE
 from apps.engine.trace import Trace
 from apps.pipeline.privacy import Origins, Privacy, add_to_receipt
 from apps.pipeline.rereading import FoundNothing, Rereading, why_nothing
+from apps.pipeline.scoring import wake_scoring
 from apps.review.blind_sample import draw_blind_looks
 from apps.review.erasing import lock_undecided
 from apps.review.operations import open_signals
@@ -263,6 +264,7 @@ class _Reading:
             project_id=self.claim.project_id, upload_id=self.claim.upload_id
         )
         rank_all(self.claim.project_id)
+        wake_scoring(project_id=self.claim.project_id)
         if self.again is not None:
             self.again.finish(self.receipt, is_whole=not failure)
             rank_all(self.claim.project_id)
@@ -338,6 +340,7 @@ class _Reading:
 
     def _store(self, batch: Batch) -> None:
         with transaction.atomic():
+            wake_scoring(project_id=self.claim.project_id)
             if self.again is not None:
                 batch = self.again.write_over(batch)
             stored = store_batch(claim=self.claim, batch=batch)

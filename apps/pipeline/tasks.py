@@ -8,7 +8,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.live.operations import forget_spans
-from apps.pipeline import baselines, lineups, shadows
+from apps.pipeline import baselines, lineups, scoring, shadows
 from apps.pipeline.heartbeat import kept_alive
 from apps.pipeline.live import assemble_due, give_up_hopeless
 from apps.pipeline.reading import read_upload
@@ -52,6 +52,19 @@ def catch_up(*, project_id: int, **_later: Any) -> None:
 def wake_projects_behind(**_later: Any) -> None:
     """Find the projects whose line-up has not answered about every trace."""
     lineups.wake_projects_behind()
+
+
+@shared_task(name="pipeline.score")
+def score(*, project_id: int, **_later: Any) -> None:
+    """Score what is behind in a project, and go on if need be."""
+    if scoring.score_project(project_id=project_id, clock=timezone.now):
+        score.delay(project_id=project_id)
+
+
+@shared_task(name="pipeline.wake_projects_to_score")
+def wake_projects_to_score(**_later: Any) -> None:
+    """Find the projects in which something is not scored or not settled yet."""
+    scoring.wake_projects_to_score()
 
 
 @shared_task(name="pipeline.run_shadow")

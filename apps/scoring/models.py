@@ -51,6 +51,7 @@ class TraceScore(Extraction):
     outcome = models.CharField(max_length=8)
     outcome_reason = models.TextField(blank=True)
     points = models.BinaryField(default=bytes)
+    is_order_uncertain = models.BooleanField(default=False)
     recalls = models.JSONField(default=list)
     agents = models.SmallIntegerField(default=0)
     red = models.SmallIntegerField(default=0)
@@ -79,8 +80,8 @@ class TraceScore(Extraction):
 class Conduct(Extraction):
     """What one agent did in one trace, and what its contracts say of it.
 
-    `judged` lists the answers of contracts that did not hold, `held` and the other
-    counts are of all of them, over all its invocations. `colour` is the verdict on this
+    `judged` has a value for each contract with its counts and the first answer that did
+    not hold, `held` and the other counts are of all of them, over all its invocations. `colour` is the verdict on this
     trace alone, `is_masked` that it is red although the outcome is green.
     """
 
@@ -99,6 +100,7 @@ class Conduct(Extraction):
     judged = models.JSONField(default=list)
     recalled = models.IntegerField(default=0)
     lost = models.IntegerField(default=0)
+    contradicted = models.IntegerField(default=0)
     findings = models.IntegerField(default=0)
     colour = models.CharField(max_length=8)
     is_masked = models.BooleanField(default=False)
@@ -231,3 +233,16 @@ class StaleTask(models.Model):
 
     def __str__(self) -> str:
         return f"task {self.task_id} is to be scored"
+
+
+class StaleTrace(models.Model):
+    """That what people say of a trace has changed since it was scored. As `StaleTask`."""
+
+    project_id = models.BigIntegerField()
+    trace_id = models.BigIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["project_id", "id"], name="stale_trace_next")]
+
+    def __str__(self) -> str:
+        return f"trace {self.trace_id} is to be scored"

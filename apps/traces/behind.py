@@ -1,4 +1,4 @@
-"""Which traces the line-up of their project has not answered about yet, and locking them.
+"""Which traces are behind: not screened by the line-up, or not scored by the definitions.
 
 The order of locks is that of everybody who writes traces: the upload, its traces, then
 their signals. So whoever catches up never waits in a circle with a reader.
@@ -7,38 +7,47 @@ their signals. So whoever catches up never waits in a circle with a reader.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Literal, TypeAlias
 
 import msgspec
 from django.db.models import QuerySet
 
 from apps.traces.models import Trace, Upload
 
+Work: TypeAlias = Literal["screened_as", "scored_as"]
+"""What was done with a trace, as the column that names by which rules it was."""
+
 
 class Behind(msgspec.Struct, frozen=True):
-    """A trace that was answered by another line-up, or by none."""
+    """A trace with which the work was done by other rules, or never."""
 
     trace_id: int
     upload_id: int
     step_count: int
 
 
-def _sides(project_id: int, name: str) -> list[QuerySet[Trace]]:
+def _sides(project_id: int, name: str, work: Work) -> list[QuerySet[Trace]]:
     # Two ranges of the index; "not equal" would read all of it.
     rows = Trace.objects.filter(project_id=project_id)
-    return [rows.filter(screened_as__lt=name), rows.filter(screened_as__gt=name)]
+    return [rows.filter(**{f"{work}__{side}": name}) for side in ("lt", "gt")]
 
 
 def behind(
-    project_id: int, name: str, *, most: int, without: Collection[int] = ()
+    project_id: int,
+    name: str,
+    *,
+    most: int,
+    without: Collection[int] = (),
+    work: Work = "screened_as",
 ) -> list[Behind]:
-    """Up to `most` traces that the line-up called `name` has not answered about.
+    """Up to `most` traces with which the work was not done by the rules called `name`.
 
     Those of the uploads `without` are left out.
     """
     found: list[Behind] = []
-    for rows in _sides(project_id, name):
+    for rows in _sides(project_id, name, work):
         left = rows.exclude(upload_id__in=without) if without else rows
-        some = left.order_by("screened_as", "pk")[: most - len(found)]
+        some = left.order_by(work, "pk")[: most - len(found)]
         found += [
             Behind(*row) for row in some.values_list("pk", "upload_id", "step_count")
         ]
@@ -47,9 +56,14 @@ def behind(
     return found
 
 
-def behind_count(project_id: int, name: str) -> int:
-    """How many traces the line-up called `name` has not answered about."""
-    return sum(rows.count() for rows in _sides(project_id, name))
+def behind_count(project_id: int, name: str, *, work: Work = "screened_as") -> int:
+    """With how many traces the work was not done by the rules called `name`."""
+    return sum(rows.count() for rows in _sides(project_id, name, work))
+
+
+def score_again(*, trace_ids: Collection[int]) -> None:
+    """Have traces scored again: what their score rests on is not what it was."""
+    Trace.objects.filter(pk__in=trace_ids).exclude(scored_as="").update(scored_as="")
 
 
 def mark_behind(*, trace_id: int) -> None:

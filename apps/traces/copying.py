@@ -189,6 +189,7 @@ def copy_over(
     """
     row = zip(_TRACE_COLUMNS, _trace_row(trace_id, new, upload, task_ids), strict=True)
     values = {name: value for (name, _), value in row if name not in kept}
+    values["scored_as"] = ""
     # Never deleted and inserted: whoever waits for the row would find none.
     changes = ", ".join(f'"{name}" = %s' for name in values)
     with connection.cursor() as cursor:

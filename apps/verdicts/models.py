@@ -13,9 +13,10 @@ from apps.traces.models import Trace
 class AgentVerdict(models.Model):
     """What is said of one agent over all traces of a project, and what it rests on.
 
-    `green_traces` are those whose outcome is green, `masked_traces` of them those in
-    which the agent is red; the same for tasks, where it may be unstable too. `detail`
-    holds reasons, gaps, tools and models.
+    `evidence` are the counts of `AgentEvidence`. `green_traces` are those whose outcome
+    is green, `masked_traces` of them those in which the agent is red; the same for
+    tasks, where it may be unstable too. `detail` holds reasons, gaps, what each
+    contract says, tools and models. Agents are listed by `rank`, the largest first.
     """
 
     agent = models.OneToOneField(Agent, on_delete=models.CASCADE, primary_key=True)
@@ -24,21 +25,11 @@ class AgentVerdict(models.Model):
     rank = models.IntegerField(default=0)
     traces = models.IntegerField(default=0)
     tasks = models.IntegerField(default=0)
-    invocations = models.IntegerField(default=0)
-    failures = models.IntegerField(default=0)
-    held = models.IntegerField(default=0)
-    broken = models.IntegerField(default=0)
-    undecided = models.IntegerField(default=0)
-    findings = models.IntegerField(default=0)
-    recalled = models.IntegerField(default=0)
-    lost = models.IntegerField(default=0)
-    stable_tasks = models.IntegerField(default=0)
-    unstable_tasks = models.IntegerField(default=0)
-    insufficient_tasks = models.IntegerField(default=0)
     green_traces = models.IntegerField(default=0)
     masked_traces = models.IntegerField(default=0)
     green_tasks = models.IntegerField(default=0)
     masked_tasks = models.IntegerField(default=0)
+    evidence = models.JSONField(default=dict)
     detail = models.JSONField(default=dict)
 
     def __str__(self) -> str:

@@ -20,11 +20,6 @@ def uploads_dir():
 
 
 @pytest.fixture
-def quick_passwords():
-    """Nothing here has passwords."""
-
-
-@pytest.fixture
 def open_folder():
     """A folder of our own below /tmp that any account may pass through.
 

@@ -47,7 +47,7 @@ def secret_with(owner, project):
 
 
 @pytest.fixture
-def server(transactional_db, unhashed_static_files, uploads_dir):
+def server(transactional_db, uploads_dir):
     started = LiveServer("localhost")
     yield started
     started.stop()

@@ -11,23 +11,11 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
+from apps.accounts.models import Project, User
 from apps.accounts.operations import create_token
 from apps.accounts.permissions import Role, Scope
-from apps.reports.operations import freeze
-from apps.review.models import BlindLook, Signal
-from apps.review.queries import QueueFilter
-from apps.traces.models import Task, Trace
-from apps.traces.trials import place_trace
-from tests.adopting import make_regression_case, shadowed
-from tests.factories import (
-    NOW,
-    decay_trace,
-    make_contract,
-    make_member,
-    make_project,
-    make_trace_set,
-    upload_traces,
-)
+from tests.factories import make_member, make_project
+from tests.web.rooms import make_rooms
 
 PUBLIC = {"healthz", "readyz", "sign-in", "sign-in-link"}
 # Tokens, other roles and strangers at this door: tests/live/test_door.py.
@@ -162,45 +150,31 @@ def names() -> list[str]:
     return sorted(p.name for p in all_patterns(get_resolver()))
 
 
+@pytest.fixture(scope="module")
+def house(stand):
+    """Every room once for all tests of a module, and the folder of its raw upload."""
+    return stand(make_rooms)
+
+
 @pytest.fixture
-def rooms(project, owner):
-    """One of everything in a project, and the arguments of every URL."""
-    upload = upload_traces(project, decay_trace(100, 90, 80, 70, 60))
-    look = BlindLook.objects.create(
-        project=project,
-        trace=Trace.objects.get(),
-        was_flagged=True,
-        place=0.5,
-        created_at=NOW,
-    )
-    now = timezone.now()
-    token, _ = create_token(
-        project=project, name="ci", scopes=[Scope.READ], user=owner, now=now
-    )
-    report = freeze(
-        project=project, user=owner, title="Weekly", where=QueueFilter(), now=now
-    )
-    member = make_member(project, Role.VIEWER, "member")
-    trace = Trace.objects.get()
-    place_trace(trace=trace, task="refund", trial=1)
-    return {
-        "slug": project.slug,
-        "upload_id": upload.pk,
-        "trace_id": trace.pk,
-        "task_id": Task.objects.get().pk,
-        "signal_id": Signal.objects.get().pk,
-        "look_id": look.pk,
-        "report_id": report.pk,
-        "token_id": token.pk,
-        "user_id": member.pk,
-        "seq": 0,
-        "secret": "no-such-secret",
-        "check_slug": "output-decay",
-        "shadow_id": shadowed(project, last_percent=30).pk,
-        "case_id": make_regression_case(project).pk,
-        "definition_slug": make_contract(project).slug,
-        "set_slug": make_trace_set(project).slug,
-    }
+def rooms(house, db):
+    return dict(house[0])
+
+
+@pytest.fixture
+def project(rooms):
+    return Project.objects.get(slug=rooms["slug"])
+
+
+@pytest.fixture
+def owner(rooms):
+    return User.objects.get(username="olga")
+
+
+@pytest.fixture(autouse=True)
+def uploads_dir(house, settings):
+    settings.UPLOADS_DIR = house[1]
+    return settings.UPLOADS_DIR
 
 
 def url_of(name: str, rooms: dict[str, object]) -> str:
@@ -381,6 +355,6 @@ class TestTheJsonDoor:
 
     def test_only_the_digest_of_a_token_is_stored(self, token, project):
         secret = token(Scope.READ)
-        row = project.apitoken_set.get()
+        row = project.apitoken_set.latest("pk")
         assert secret not in {row.digest, row.prefix, row.name}
         assert len(row.digest) == 64

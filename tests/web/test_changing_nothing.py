@@ -14,12 +14,16 @@ from tests.web.test_access import (
     FOR_EVERYONE_SIGNED_IN,
     LEAST_ROLE,
     ask,
+    house,
+    owner,
+    project,
     rooms,
     signed_in_as,
+    uploads_dir,
     url_of,
 )
 
-__all__ = ["rooms"]
+__all__ = ["house", "owner", "project", "rooms", "uploads_dir"]
 
 
 def rows_of_all_tables() -> dict[str, tuple[int, str]]:

@@ -7,11 +7,17 @@ from collections import Counter
 
 import msgspec
 
+from apps.engine.contracts import operators
 from apps.engine.contracts.budget import Budget, Undecided
 from apps.engine.contracts.conditions import Asked, NoBody
-from apps.engine.contracts.operators import Known
+from apps.engine.contracts.operators import Known, Tally
 from apps.engine.contracts.patterns import Names
-from apps.engine.contracts.spec import Selector
+from apps.engine.contracts.spec import (
+    ContractSpec,
+    Operator,
+    Selector,
+    selectors_of,
+)
 from apps.engine.contracts.views import agent_of, model_of, name_of
 from apps.engine.trace import Step, Trace
 
@@ -125,3 +131,30 @@ class Chooser:
         if self._models is not None and not self._models.take(model_of(step)):
             return False
         return self.takes_agent(agent_of(trace, step))
+
+
+def choosers_of(spec: ContractSpec) -> dict[str, Chooser]:
+    """The selectors of a contract, compiled, by the name of their field.
+
+    Raises `BadDefinition` with the field and a sentence.
+    """
+    return {
+        name: Chooser(selector, field=name)
+        for name, selector in selectors_of(spec).items()
+    }
+
+
+def tally_of(
+    spec: ContractSpec, choosers: dict[str, Chooser], reading: Reading
+) -> Tally:
+    """What the contract says of each step that was read; raises `BudgetSpent`."""
+    chosen = choosers["select"].choose(reading)
+    if spec.operator is Operator.ALWAYS:
+        return operators.always(chosen, choosers["then"].choose(reading, chosen))
+    if spec.operator is Operator.PRECEDES:
+        return operators.precedes(chosen, choosers["before"].choose(reading))
+    if spec.operator is Operator.AT_MOST:
+        return operators.at_most(chosen, spec.n)
+    if spec.operator is Operator.EVENTUALLY:
+        return operators.eventually(chosen)
+    return operators.never(chosen)

@@ -11,17 +11,19 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from apps.engine.check import Evidence, Screening
-from apps.engine.contracts import operators
 from apps.engine.contracts.answers import Found, answer_words, not_asked, spent
 from apps.engine.contracts.budget import MOST_PER_TRACE, Budget, BudgetSpent
-from apps.engine.contracts.choosing import Chooser, Reading
+from apps.engine.contracts.choosing import (
+    Chooser,
+    Reading,
+    choosers_of,
+    tally_of,
+)
 from apps.engine.contracts.defined import DefinedCheck
-from apps.engine.contracts.operators import Tally
 from apps.engine.contracts.spec import (
     ContractSpec,
     Operator,
     Scope,
-    selectors_of,
 )
 from apps.engine.contracts.wording import plain_sentence
 from apps.engine.sequences import steps_in_order
@@ -48,11 +50,7 @@ class ContractCheck(DefinedCheck[ContractSpec]):
     )
 
     def __post_init__(self) -> None:
-        choosers = {
-            name: Chooser(selector, field=name)
-            for name, selector in selectors_of(self.spec).items()
-        }
-        object.__setattr__(self, "_choosers", choosers)
+        object.__setattr__(self, "_choosers", choosers_of(self.spec))
 
     @property
     def observes(self) -> str:
@@ -111,7 +109,7 @@ class ContractCheck(DefinedCheck[ContractSpec]):
     def _found(
         self, trace: Trace, invocation: AgentInvocation | None, reading: Reading
     ) -> Found:
-        tally = self._tally(reading)
+        tally = tally_of(self.spec, self._choosers, reading)
         return Found(
             tally=tally,
             seqs=tuple([step.seq for step in reading.steps]),
@@ -120,21 +118,6 @@ class ContractCheck(DefinedCheck[ContractSpec]):
             decided=reading.decided,
             is_unfinished=_is_unfinished(trace, invocation, reading.steps),
         )
-
-    def _tally(self, reading: Reading) -> Tally:
-        chosen = self._choosers["select"].choose(reading)
-        operator = self.spec.operator
-        if operator is Operator.ALWAYS:
-            return operators.always(
-                chosen, self._choosers["then"].choose(reading, chosen)
-            )
-        if operator is Operator.PRECEDES:
-            return operators.precedes(chosen, self._choosers["before"].choose(reading))
-        if operator is Operator.AT_MOST:
-            return operators.at_most(chosen, self.spec.n)
-        if operator is Operator.EVENTUALLY:
-            return operators.eventually(chosen)
-        return operators.never(chosen)
 
 
 _BREAKS: Final = {

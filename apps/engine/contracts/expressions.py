@@ -8,6 +8,7 @@ from its tokens and charged before it is evaluated.
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import pairwise
 from typing import Any, Final
 
@@ -84,13 +85,23 @@ _SOUGHT_AT_ONCE: Final = 16
 _ANY_TEXT: Final = LONGEST_EXPRESSION + 1
 
 
-class Expression:
-    """A CEL expression over `step`, compiled once."""
+STEP: Final = ("step",)
+"""The one variable of a condition on a step."""
 
-    def __init__(self, source: str) -> None:
+
+class Expression:
+    """A CEL expression, compiled once, over `step` or over variables of other names.
+
+    `named` are the words that stand in it: names, fields, and texts in quotes.
+    """
+
+    def __init__(self, source: str, *, variables: tuple[str, ...] = STEP) -> None:
         """Raises `BadExpression` with a sentence."""
+        self._is_of_step = variables == STEP
+        self._noun = "step" if self._is_of_step else "invocation"
         if not source.strip():
-            raise BadExpression('Write an expression, such as step.name == "refund".')
+            example = "step.name" if self._is_of_step else f"{variables[0]}.name"
+            raise BadExpression(f'Write an expression, such as {example} == "refund".')
         if len(source) > LONGEST_EXPRESSION:
             raise BadExpression(
                 f"An expression may have at most {LONGEST_EXPRESSION:,} characters; "
@@ -99,7 +110,14 @@ class Expression:
         tokens = _tokens(source)
         self._length = len(source)
         self._weight = _weighed(tokens)
-        self._compiled = _compile(source)
+        self._compiled = _compile(source, variables)
+        self.named = frozenset(
+            token.text.lstrip("rRbB")[1:-1]
+            if token.kind in {"raw", "text"}
+            else token.text
+            for token in tokens
+            if token.kind in {"raw", "text", "name"}
+        )
         self.reads_bodies = any(
             token.kind == "name" and token.text in _BODIES for token in tokens
         ) or any(token.text == "[" for token in tokens)
@@ -107,30 +125,41 @@ class Expression:
     def holds(self, value: Value, budget: Budget) -> bool:
         """Whether the expression is true of a step, whose numbers are decimals.
 
+        With other variables `value` is an object that holds each of them by its name.
         Raises `Undecided` where it fails on the step or is neither true nor false, and
         `BudgetSpent` when the trace has cost too much.
         """
         cost = self._weight.cost(value, self._length)
         if cost > MOST_PER_STEP:
-            raise Undecided("the expression may need too much work on this step")
+            raise Undecided(
+                f"the expression may need too much work on this {self._noun}"
+            )
         budget.charge(cost + 1_000)
+        data = {"step": value.plain} if self._is_of_step else value.plain
         try:
-            answer = self._compiled.eval(data={"step": value.plain})
+            answer = self._compiled.eval(data=data)
         except (RuntimeError, ValueError, TypeError, MemoryError) as error:
-            raise Undecided(_in_words(str(error))) from None
+            raise Undecided(_in_words(str(error), self._noun)) from None
         if answer.type() == cel.Type.BOOL:
             return bool(answer.value())
         if answer.type() == cel.Type.ERROR:
-            raise Undecided(_in_words(str(answer.value())))
-        raise Undecided("the expression is neither true nor false on this step")
+            raise Undecided(_in_words(str(answer.value()), self._noun))
+        raise Undecided(
+            f"the expression is neither true nor false on this {self._noun}"
+        )
 
 
 _ENVIRONMENT: Final = cel.NewEnv(variables={"step": cel.Type.DYN})
 
 
-def _compile(source: str) -> Any:
+@cache
+def _environment(variables: tuple[str, ...]) -> Any:
+    return cel.NewEnv(variables=dict.fromkeys(variables, cel.Type.DYN))
+
+
+def _compile(source: str, variables: tuple[str, ...]) -> Any:
     try:
-        compiled = _ENVIRONMENT.compile(source)
+        compiled = _environment(variables).compile(source)
     except (RuntimeError, ValueError, TypeError) as error:
         raise BadExpression(_complaint(str(error))) from None
     if compiled.return_type() not in (cel.Type.BOOL, cel.Type.DYN):
@@ -156,11 +185,13 @@ def _complaint(said: str) -> str:
     return f"CEL does not understand this expression at {place}: {what}."
 
 
-def _in_words(error: str) -> str:
+def _in_words(error: str, noun: str) -> str:
     """Why an expression failed on a step; never with what was recorded there."""
-    missing = re.search(r'Key not found in map : "([A-Za-z0-9_]{1,60})"', error)
+    missing = re.search(
+        r'(?:Key not found in map :|No value with name) "([A-Za-z0-9_]{1,60})"', error
+    )
     if missing:
-        return f"the step has no “{missing.group(1)}”"
+        return f"the {noun} has no “{missing.group(1)}”"
     if "no matching overload" in error.lower():
         return "a value has another type than the expression expects"
     if "SELECT" in error:
@@ -169,7 +200,7 @@ def _in_words(error: str) -> str:
         return f"the expression goes on after {MOST_TURNS:,} turns"
     if "divide by zero" in error or "modulus by zero" in error:
         return "the expression divides by zero"
-    return "the expression fails on this step"
+    return f"the expression fails on this {noun}"
 
 
 def _tokens(source: str) -> list[_Token]:

@@ -101,7 +101,7 @@ class _Meter:
         try:
             self._here.charge(units)
         except BudgetSpent:
-            raise Undecided("the schema needs too much work on this step") from None
+            raise Undecided("the schema needs too much work on this value") from None
 
 
 _Keyword = Callable[[Any, Any, Any, Any], Iterator[Any] | None]

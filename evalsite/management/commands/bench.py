@@ -1,4 +1,4 @@
-"""Measure uploads and parsing beside floors, memory, checks, and labelled traces."""
+"""Measure uploads, parsing, memory, checks, labelled traces and searches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from evalsite.embedded import start_embedded
 from evalsite.places import PROJECT_DIR, embedded_urls
 
-PARTS = ("ingest", "formats", "memory", "checks", "labels")
+PARTS = ("ingest", "formats", "memory", "checks", "labels", "patterns")
 WITH_SERVERS = frozenset({"ingest"})
 
 
@@ -28,7 +28,8 @@ class Command(BaseCommand):
         "Print steps per second and CPU seconds per 1,000 steps of an upload, each "
         "format's parsing speed beside a bare JSON or protobuf parse, the peak memory "
         "of reading large files, CPU time of the checks per trace and per step, and how "
-        "often signals point at the step that people have labelled."
+        "often signals point at the step that people have labelled; and how often a "
+        "planted pattern is found and chance alone gives none."
     )
     requires_system_checks = []
 

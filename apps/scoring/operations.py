@@ -1,0 +1,279 @@
+"""Writing scores: of traces, of the agents in them, and of the trials of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from django.db import connection
+from psycopg.types.json import Jsonb
+
+from apps.engine.trials.scores import (
+    AgentTaskScore as EngineAgentTaskScore,
+)
+from apps.engine.trials.scores import (
+    ConductScore,
+    Decided,
+)
+from apps.engine.trials.scores import (
+    TaskScore as EngineTaskScore,
+)
+from apps.engine.trials.scores import (
+    TraceScore as EngineTraceScore,
+)
+from apps.scoring.models import (
+    AgentTaskScore,
+    Conduct,
+    StaleTask,
+    StaleTrace,
+    TaskScore,
+    TraceScore,
+)
+from apps.traces.behind import score_again
+from apps.traces.copying import copy_rows
+from apps.traces.models import Trace
+
+LONGEST_DECISION: Final = 2_000
+MOST_NOTED: Final = 2_000
+_DECIDED: Final = (
+    ("state", "text"),
+    ("decision", "text"),
+    ("shown", "text"),
+    ("how", "text"),
+    ("step", "int4"),
+    ("exact", "text"),
+    ("structure", "text"),
+    ("input", "text"),
+    ("temperature", "float8"),
+    ("features", "jsonb"),
+)
+_TRACE: Final = (
+    *_DECIDED,
+    ("trace_id", "int8"),
+    ("project_id", "int8"),
+    ("outcome", "text"),
+    ("outcome_reason", "text"),
+    ("points", "bytea"),
+    ("is_order_uncertain", "bool"),
+    ("recalls", "jsonb"),
+    ("agents", "int2"),
+    ("red", "int2"),
+    ("green", "int2"),
+    ("masked", "int2"),
+    ("is_gap", "bool"),
+)
+_CONDUCT: Final = (
+    *_DECIDED,
+    ("trace_id", "int8"),
+    ("agent_id", "int8"),
+    ("invocations", "int4"),
+    ("failures", "int4"),
+    ("calls", "int4"),
+    ("tools", "jsonb"),
+    ("models_used", "jsonb"),
+    ("held", "int4"),
+    ("broken", "int4"),
+    ("undecided", "int4"),
+    ("not_applying", "int4"),
+    ("judged", "jsonb"),
+    ("recalled", "int4"),
+    ("lost", "int4"),
+    ("contradicted", "int4"),
+    ("findings", "int4"),
+    ("colour", "text"),
+    ("is_masked", "bool"),
+)
+
+
+class Scored(msgspec.Struct, frozen=True):
+    """A stored trace and its score."""
+
+    trace_id: int
+    score: EngineTraceScore
+
+
+def write_trace_scores(
+    *, project_id: int, scored: Sequence[Scored], agents: Mapping[str, int], name: str
+) -> None:
+    """Write the scores of traces over what was there, and mark them as scored.
+
+    Runs inside the caller's transaction, which holds the traces. `agents` are the ids
+    of the agents by their key, `name` that of the definitions. By its trigger the tasks
+    of the traces are noted as stale.
+    """
+    ids = [one.trace_id for one in scored]
+    TraceScore.objects.filter(trace_id__in=ids).delete()
+    Conduct.objects.filter(trace_id__in=ids).delete()
+    copy_rows(
+        "scoring_tracescore", _TRACE, (_trace_row(project_id, one) for one in scored)
+    )
+    copy_rows(
+        "scoring_conduct",
+        _CONDUCT,
+        (
+            _conduct_row(one, conduct, agents[conduct.agent])
+            for one in scored
+            for conduct in one.score.conducts
+        ),
+    )
+    Trace.objects.filter(pk__in=ids).update(scored_as=name)
+
+
+def _decided(decided: Decided) -> tuple[Any, ...]:
+    return (
+        decided.state,
+        decided.decision,
+        decided.shown,
+        decided.how,
+        decided.step,
+        decided.exact,
+        decided.structure,
+        decided.input,
+        decided.temperature,
+        Jsonb(decided.features),
+    )
+
+
+def _trace_row(project_id: int, one: Scored) -> tuple[Any, ...]:
+    score = one.score
+    colours = [conduct.colour for conduct in score.conducts]
+    return (
+        *_decided(score.decided),
+        one.trace_id,
+        project_id,
+        score.outcome,
+        score.outcome_reason,
+        score.points,
+        score.is_order_uncertain,
+        Jsonb(list(score.recalls)),
+        len(colours),
+        colours.count("red"),
+        colours.count("green"),
+        len(score.masked),
+        score.is_gap,
+    )
+
+
+def _conduct_row(one: Scored, conduct: ConductScore, agent: int) -> tuple[Any, ...]:
+    return (
+        *_decided(conduct.decided),
+        one.trace_id,
+        agent,
+        conduct.invocations,
+        conduct.failures,
+        conduct.calls,
+        Jsonb(conduct.tools),
+        Jsonb(list(conduct.models)),
+        conduct.held,
+        conduct.broken,
+        conduct.undecided,
+        conduct.not_applying,
+        Jsonb(list(conduct.judged)),
+        conduct.recalled,
+        conduct.lost,
+        conduct.contradicted,
+        conduct.findings,
+        conduct.colour,
+        conduct.agent in one.score.masked,
+    )
+
+
+def write_task_score(
+    *,
+    project_id: int,
+    task_id: int,
+    score: EngineTaskScore,
+    agents: Mapping[str, int],
+) -> None:
+    """Write the score of one task over what was there, in the caller's transaction."""
+    drop_task_scores(task_ids=[task_id])
+    plain = msgspec.structs.asdict(score)
+    plain.pop("agents")
+    TaskScore.objects.create(
+        task_id=task_id,
+        project_id=project_id,
+        red=score.red,
+        unstable=score.unstable,
+        masked=score.masked,
+        rank=rank_of(score),
+        **plain,
+    )
+    AgentTaskScore.objects.bulk_create(
+        [_agent_task(task_id, agents[one.agent], one) for one in score.agents]
+    )
+
+
+def _agent_task(
+    task_id: int, agent_id: int, one: EngineAgentTaskScore
+) -> AgentTaskScore:
+    plain = msgspec.structs.asdict(one)
+    del plain["agent"], plain["name"]
+    return AgentTaskScore(task_id=task_id, agent_id=agent_id, **plain)
+
+
+def rank_of(score: EngineTaskScore) -> int:
+    """The place of a task among the others: masked, mixed, red agents, unstable, rest.
+
+    Larger stands first. Within one of these the number of trials decides.
+    """
+    steps = (
+        score.masked > 0,
+        score.outcome == "mixed",
+        score.red > 0,
+        score.unstable > 0 or score.consistency in {"drifting", "non_deterministic"},
+        score.outcome == "red",
+    )
+    place = 0
+    for is_so in steps:
+        place = place * 2 + is_so
+    return place * 10_000 + min(score.trials, 9_999)
+
+
+def drop_task_scores(*, task_ids: Collection[int]) -> None:
+    """Drop the scores of tasks, such as of those that have no trials any more."""
+    AgentTaskScore.objects.filter(task_id__in=task_ids).delete()
+    TaskScore.objects.filter(task_id__in=task_ids).delete()
+
+
+def take_stale_tasks(*, project_id: int, most: int) -> list[int]:
+    """Take up to `most` noted tasks away, for the caller's transaction; their ids.
+
+    What others note meanwhile stays for the next time.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            WITH next AS (
+                SELECT DISTINCT task_id FROM (
+                    SELECT task_id FROM scoring_staletask
+                    WHERE project_id = %s ORDER BY id LIMIT %s
+                ) noted LIMIT %s
+            )
+            DELETE FROM scoring_staletask
+            WHERE project_id = %s AND task_id IN (SELECT task_id FROM next)
+            RETURNING task_id
+            """,
+            [project_id, MOST_NOTED, most, project_id],
+        )
+        return sorted({row[0] for row in cursor.fetchall()})
+
+
+def take_stale_traces(*, project_id: int) -> int:
+    """Have the noted traces scored again, in the caller's transaction; how many notes."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM scoring_staletrace WHERE project_id = %s RETURNING trace_id",
+            [project_id],
+        )
+        ids = sorted({row[0] for row in cursor.fetchall()})
+    score_again(trace_ids=ids)
+    return len(ids)
+
+
+def has_stale(project_id: int) -> bool:
+    """Whether a trace or a task of the project is noted for scoring."""
+    return (
+        StaleTrace.objects.filter(project_id=project_id).exists()
+        or StaleTask.objects.filter(project_id=project_id).exists()
+    )
