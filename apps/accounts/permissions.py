@@ -27,6 +27,7 @@ class Permission(StrEnum):
     MANAGE_TOKENS = "manage_tokens"
     MANAGE_PRIVACY = "manage_privacy"
     MANAGE_CHECKS = "manage_checks"
+    MANAGE_AGENTS = "manage_agents"
     MANAGE_MEMBERS = "manage_members"
 
 
@@ -39,6 +40,7 @@ LEAST_ROLE: dict[Permission, Role] = {
     Permission.MANAGE_TOKENS: Role.MAINTAINER,
     Permission.MANAGE_PRIVACY: Role.MAINTAINER,
     Permission.MANAGE_CHECKS: Role.MAINTAINER,
+    Permission.MANAGE_AGENTS: Role.MAINTAINER,
     Permission.MANAGE_MEMBERS: Role.OWNER,
 }
 
@@ -53,6 +55,7 @@ _WORDS: dict[Permission, str] = {
     Permission.MANAGE_TOKENS: "manage API tokens",
     Permission.MANAGE_PRIVACY: "change what is kept of traces",
     Permission.MANAGE_CHECKS: "change which checks count",
+    Permission.MANAGE_AGENTS: "change agents and their contracts",
     Permission.MANAGE_MEMBERS: "manage members",
 }
 

@@ -22,6 +22,7 @@ from apps.accounts.permissions import (
     refusal,
 )
 from apps.accounts.queries import membership
+from apps.agents.models import Agent
 from apps.reports.models import Report
 from apps.review import blind
 from apps.review import queries as review
@@ -75,6 +76,10 @@ class Place:
     def task(self, task_id: int) -> Task:
         """A task of this project, or 404."""
         return _or_404(Task.objects.filter(project=self.project, pk=task_id).first())
+
+    def agent(self, agent_id: int) -> Agent:
+        """An agent of this project, or 404."""
+        return _or_404(Agent.objects.filter(project=self.project, pk=agent_id).first())
 
     def trace_set(self, slug: str) -> TraceSet:
         """A trace set of this project, or 404."""

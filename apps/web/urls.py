@@ -147,6 +147,7 @@ settings_urls = [
 
 project_urls: list[URLPattern | URLResolver] = [
     path("", projects.overview, name="overview"),
+    path("scoring/", projects.scoring_state, name="scoring-state"),
     path("uploads/", include(upload_urls)),
     path("traces/", include(trace_urls)),
     path("tasks/", include(task_urls)),

@@ -12,7 +12,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.engine.branching import Point, PointKind, TrialPath
+from apps.engine.branching import Branching, Point, PointKind, TrialPath
 from apps.engine.branching.points import key_of
 
 LOOKUPS = 15
@@ -37,7 +37,9 @@ def point_of(name: str, at: int = 0) -> Point:
     return Point(key_of(name), name, PointKind.CALLS, at, tool=name)
 
 
-def path_of(trial_id: str, names: Sequence[str], passed: bool | None = None):
+def path_of(
+    trial_id: str, names: Sequence[str], passed: bool | None = None
+) -> TrialPath:
     """A trial that made these decisions one after another."""
     points = tuple([point_of(name, at) for at, name in enumerate(names)])
     return TrialPath(trial_id, points, passed)
@@ -121,3 +123,36 @@ def _added(source: random.Random, step: str) -> list[str]:
     if kind == "lookup":
         return lookups[: source.randint(1, 3)]
     return [lookups[0], step]
+
+
+def is_found(found: Branching, case: Planted) -> bool:
+    """Whether the first fork lies within one step of the truth in every trial."""
+    fork = found.first_fork
+    if fork is None or {place.trial_id for place in fork.places} != set(case.truth):
+        return False
+    return all(
+        place.point is not None and abs(place.point - case.truth[place.trial_id]) <= 1
+        for place in fork.places
+    )
+
+
+def first_difference(case: Planted) -> int:
+    """The first index at which not all trials have the same: the naive fork.
+
+    The shortest length where one trial is the beginning of all others.
+    """
+    keys = [[point.key for point in trial.points] for trial in case.trials]
+    shortest = min(len(one) for one in keys)
+    for at in range(shortest):
+        if len({one[at] for one in keys}) > 1:
+            return at
+    return shortest
+
+
+def is_near(index: int, case: Planted) -> bool:
+    """Whether an index lies within one step of the truth in most trials.
+
+    One index cannot fit trials with different noise, so most are enough for it.
+    """
+    near = sum(abs(index - truth) <= 1 for truth in case.truth.values())
+    return 2 * near > len(case.truth)

@@ -34,6 +34,7 @@ FOR_EVERYONE_SIGNED_IN = {
 }
 LEAST_ROLE = {
     "overview": ("get", Role.VIEWER),
+    "scoring-state": ("get", Role.VIEWER),
     "uploads": ("get", Role.VIEWER),
     "upload": ("get", Role.VIEWER),
     "upload-progress": ("get", Role.VIEWER),

@@ -14,7 +14,7 @@ import yaml
 
 LARGEST: Final = 262_144
 DEEPEST: Final = 40
-MOST_NODES: Final = 50_000
+MOST_NODES: Final = 20_000
 
 _NUMBERS: Final = list("-+0123456789")
 _RESOLVED: Final[tuple[tuple[str, str, list[str]], ...]] = (
@@ -82,6 +82,16 @@ class _Writer(yaml.SafeDumper):
         return True
 
 
+# Breaks of lines beside the usual one come back as blanks unless they are escaped.
+_ESCAPED: Final = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029\ufeff]")
+
+
+def _text(writer: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = '"' if _ESCAPED.search(text) else None
+    return writer.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Writer.add_representer(str, _text)
 for _tag, _pattern, _first in _RESOLVED:
     _compiled = re.compile(rf"^(?:{_pattern})$")
     _Reader.add_implicit_resolver(_tag, _compiled, _first)

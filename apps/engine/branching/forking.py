@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -213,18 +213,18 @@ def _branch(aligned: Aligned, way: _Way) -> Branch:
 
 
 def _writes(aligned: Aligned, way: _Way) -> tuple[str, ...]:
-    """The labels of the writing points inside a way that half of its paths have."""
-    held: dict[int, list[str]] = defaultdict(list)
+    """The labels of the writing points inside a way that half of its trials have."""
+    labels: dict[int, str] = {}
+    counts: Counter[int] = Counter()
     for path, (start, stop) in way.inside.items():
         for at in range(start, stop):
             point = aligned.point(path, at)
             if any(is_write(name) for name in point.tools):
-                held[aligned.places[path][at]].append(point.label)
-    found = [
-        labels[0]
-        for _, labels in sorted(held.items())
-        if 2 * len(labels) >= len(way.at)
-    ]
+                place = aligned.places[path][at]
+                counts[place] += len(aligned.trials[path])
+                labels.setdefault(place, point.label)
+    half = sum([len(aligned.trials[path]) for path in way.at]) / 2
+    found = [labels[place] for place in sorted(labels) if counts[place] >= half]
     return tuple(dict.fromkeys(found))[:_MOST_WRITES]
 
 

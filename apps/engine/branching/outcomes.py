@@ -135,7 +135,7 @@ def interval_of(passed: int, known: int) -> Interval | None:
 
 def _order(branch: Branch) -> tuple[int, bool, bool, str, tuple[str, ...]]:
     ends = branch.is_end, branch.is_straight
-    return -branch.n, *ends, branch.key, branch.trial_ids
+    return -branch.n, *ends, branch.label, branch.trial_ids
 
 
 def _p(branches: Sequence[Branch]) -> float | None:

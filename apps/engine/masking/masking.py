@@ -34,7 +34,7 @@ class Judged(msgspec.Struct, frozen=True):
 class Masked(msgspec.Struct, frozen=True):
     """The colours of an agent in the `passed` traces or tasks in which it acts.
 
-    The rest of `passed` is green.
+    The rest of `passed` is green, or unknown where the unknown were not counted.
     """
 
     red: int = 0

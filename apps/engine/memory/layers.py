@@ -125,7 +125,9 @@ class _Finder:
         # A call that only asks for a tool says nothing that could keep a fact.
         if not said_in(body.output):
             return None
-        return LayerStep(step, Layer.SUMMARY, name, agent, body.input, body.output)
+        # What the agent of a memory says is what it found: "Saved." keeps nothing.
+        layer = Layer.SUMMARY if self._is_summary(name) else Layer.READ
+        return LayerStep(step, layer, name, agent, body.input, body.output)
 
     def _of_step(self, step: Step, body: Body, agent: str) -> LayerStep | None:
         name = step.call.name if isinstance(step.call, ToolCall) else step.name or ""

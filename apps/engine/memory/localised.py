@@ -75,11 +75,11 @@ def _not_passed_on(
     """An agent of the same turn that was given the fact and did not hand it on."""
     if answer is None or seen.given_to(answer) is None:
         return None
-    is_layer = {layer.step.seq for layer in layers}
+    summaries = {each.step.seq for each in layers if each.layer is Layer.SUMMARY}
     for step in reversed([seen.step(seq) for seq in need.answers]):
         if step is None or step.kind is not StepKind.MODEL_CALL:
             continue
-        if step.invocation == answer.invocation or step.seq in is_layer:
+        if step.invocation == answer.invocation or step.seq in summaries:
             continue
         if seen.given_to(step) and seen.said_by(step) is False:
             return _loss(
@@ -106,9 +106,11 @@ def _by_layers(
     layers: list[LayerStep],
 ) -> Loss | None:
     trails: dict[str, _Trail] = {}
+    is_erased = False
     for layer in layers:
         if layer.layer is Layer.ERASE:
             trails.clear()
+            is_erased = True
         elif layer.layer is not Layer.READ:
             _follow(trails.setdefault(layer.key, _Trail()), layer, seen)
     is_seen = answer is not None and seen.given_to(answer) is False
@@ -117,7 +119,7 @@ def _by_layers(
         last = max(holders, key=lambda each: each.step.seq)
         return _not_retrieved(seen, need, answer if is_seen else None, last, layers)
     lost = [trail.lost for trail in trails.values() if trail.lost is not None]
-    if not lost:
+    if not lost or is_erased:
         return None
     place, steps = max(lost, key=lambda each: each[1][-1].step.seq)
     return _loss(

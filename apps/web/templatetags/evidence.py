@@ -11,6 +11,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.engine.formats import labels
+from apps.engine.masking import (
+    OUTCOME_WORDS,
+    WORDS,
+    Colour,
+    ColourWords,
+    OutcomeColour,
+)
+from apps.engine.nulls import wilson
 from apps.traces.models import Trace
 from apps.traces.storage import size_in_words
 from apps.web.pages.bodies import as_text as text_of
@@ -150,3 +158,28 @@ def words(value: str) -> str:
 def plural(count: int | None, one: str, many: str) -> str:
     """`1 trace`, `12 345 traces`."""
     return f"{number_in_words(count)} {one if count == 1 else many}"
+
+
+@register.filter
+def verdict_words(colour: str) -> ColourWords:
+    """The word, symbol and meaning of the verdict of an agent; unknown for no verdict."""
+    known = colour in set(Colour)
+    return WORDS[Colour(colour) if known else Colour.UNKNOWN]
+
+
+@register.filter
+def outcome_words(colour: str) -> ColourWords:
+    """The word, symbol and meaning of an outcome; unknown for none."""
+    known = colour in set(OutcomeColour)
+    return OUTCOME_WORDS[OutcomeColour(colour) if known else OutcomeColour.UNKNOWN]
+
+
+@register.simple_tag
+def share(k: int, n: int, nothing: str = "none") -> str:
+    """`3 of 5 (60 %, 23 to 88 %)`: the share with its 95 % Wilson interval."""
+    interval = wilson(k, n)
+    if interval is None:
+        return nothing
+    low, high = percent_in_words(interval.low), percent_in_words(interval.high)
+    of = f"{number_in_words(k)} of {number_in_words(n)}"
+    return f"{of} ({percent_in_words(k / n)}, {low} to {high})"

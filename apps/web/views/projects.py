@@ -14,6 +14,7 @@ from apps.accounts.queries import projects_of
 from apps.web.access import Place, in_project, signed_in
 from apps.web.forms import ProjectForm
 from apps.web.pages.overview import overview_page
+from apps.web.pages.scoring_state import scoring_state as state_of_scoring
 
 
 @require_safe
@@ -44,3 +45,11 @@ def projects(request: HttpRequest) -> HttpResponse:
 def overview(request: HttpRequest, place: Place) -> HttpResponse:
     """The signals, what could not be checked, what was uploaded last."""
     return render(request, "web/overview.html", {"page": overview_page(place)})
+
+
+@require_safe
+@in_project(Permission.VIEW)
+def scoring_state(request: HttpRequest, place: Place) -> HttpResponse:
+    """The line that says how far scoring is, for pages that showed that something waits."""
+    state = state_of_scoring(place.project.pk, was_behind=True)
+    return render(request, "web/_scoring.html", {"scoring": state, "place": place})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.engine.consistency import Stability, consistency_of, summary
+from apps.engine.consistency import Regime, Stability, consistency_of, summary
 from tests.engine.consistency.trials import decided, without
 
 
@@ -19,7 +19,10 @@ def test_four_of_five_crashed_runs_are_insufficient_and_never_stable():
 def test_crashes_without_a_temperature_stay_in_the_denominator_of_temperature_zero():
     found = consistency_of(decided(*"aaaa", temperature=0.0) + without("failed", 16))
     assert found.n == 20
+    assert found.regime is Regime.ZERO
     assert found.verdict is Stability.INSUFFICIENT
+    one = consistency_of(decided(*"aaaaaaaaa", temperature=0.0) + without("failed", 1))
+    assert (one.regime, one.verdict) == (Regime.ZERO, Stability.DRIFTING)
 
 
 def test_one_run_is_insufficient():

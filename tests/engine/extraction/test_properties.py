@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from apps.engine.bodies import canonical
@@ -14,6 +14,11 @@ from apps.engine.extraction import DecisionNormaliser, decoded_decision, extract
 from apps.engine.extraction.normalisers import Normalised
 from apps.engine.trace import StepStatus
 from tests.engine.extraction.doings import bare, gave
+
+# Drawing nested values takes longer than usual on a machine with other work.
+unhurried = settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 NAMES = st.sampled_from(
     ["role", "type", "content", "text", "messages", "output", "answer", "decision",
@@ -52,6 +57,7 @@ SPECS = [
 
 
 @pytest.mark.parametrize("spec", SPECS)
+@unhurried
 @given(value=VALUES, fails=st.booleans())
 def test_no_recorded_value_makes_it_raise(spec, value, fails):
     status = StepStatus.ERROR if fails else StepStatus.OK
@@ -72,6 +78,7 @@ def test_values_nested_without_end_do_not_make_it_raise(spec):
     assert extracted(bare(deep), decoded_decision(spec)).how
 
 
+@unhurried
 @given(value=VALUES, declared=st.sets(st.sampled_from(list(DecisionNormaliser))))
 def test_normalising_twice_is_normalising_once(value, declared):
     order = tuple([one for one in DecisionNormaliser if one in declared])
@@ -79,6 +86,7 @@ def test_normalising_twice_is_normalising_once(value, declared):
     assert canonical(Normalised(order).value(once)) == canonical(once)
 
 
+@unhurried
 @given(value=VALUES)
 def test_equal_json_gives_equal_decisions(value):
     spec = decoded_decision({"kind": "whole_output", "normalisers": [], "prose": True})

@@ -139,6 +139,33 @@ def test_a_memory_that_was_erased_settles_nothing():
     assert where(talk)[0] is Place.CANNOT_TELL
 
 
+def test_what_is_stored_after_an_erasure_does_not_say_that_it_never_was():
+    talk = told("desk").uses("save_memory", "ok", by=0, text="84920")
+    talk.uses("clear_memory", "ok", by=0)
+    talk.uses("save_memory", "ok", by=0, text="tea")
+    talk.user(PROBE, by=0).says(NO, sent=SHORT, by=0)
+    assert where(talk)[0] is Place.CANNOT_TELL
+
+
+def test_a_memory_agent_that_says_it_saved_is_not_blamed_for_its_words():
+    talk = told("desk", "memory").says("Saved.", sent=TOLD, by=1)
+    talk.user(PROBE, by=0).says(NO, sent=SHORT, by=0)
+    assert where(talk)[0] is Place.CANNOT_TELL
+
+
+def test_a_memory_agent_that_was_given_it_and_does_not_find_it():
+    talk = told("desk", "memory").says("Noted.", by=0).user(PROBE, by=0)
+    talk.says("Nothing is known.", sent=HISTORY, by=1).says(NO, sent=SHORT, by=0)
+    assert where(talk) == (Place.IGNORED, (3, 4), "memory")
+
+
+def test_a_memory_agent_that_does_not_look_it_up():
+    talk = told("desk", "memory").uses("save_memory", "ok", by=0, text="84920")
+    talk.user(PROBE, by=0).says("Nothing is known.", sent=PROBE, by=1)
+    talk.says(NO, sent=SHORT, by=0)
+    assert where(talk) == (Place.NOT_RETRIEVED, (1, 3, 4), "memory")
+
+
 def test_a_look_up_that_does_not_find_it():
     talk = told("desk", "memory").uses("save_memory", "ok", by=1, text="84920")
     talk.says("Noted.", by=0).user(PROBE, by=0)
