@@ -259,7 +259,7 @@ def _output(trace: Trace, number: int | None, own: list[Step]) -> Any:
     ]
     for step in sorted(answers, key=_seq, reverse=True):
         given = _given_back(step)
-        if given is not None and said_in(given):
+        if given is not None and (isinstance(given, bool) or said_in(given)):
             return given
     return None
 

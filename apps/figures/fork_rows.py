@@ -11,6 +11,7 @@ from apps.engine.branching import Branch, Branching, Fork, ForkKind, Lane, Track
 from apps.engine.check import percent
 
 _MOST_IDS: Final = 20
+_MOST_NAMED: Final = 4
 _WORDS: Final = {
     ForkKind.PARTED: "trials part and do not come back together",
     ForkKind.ENDED: "some end here while others go on",
@@ -49,13 +50,16 @@ def rows_of(branching: Branching) -> tuple[TableRow, ...]:
     """The rows in the order of the columns; equal stretches of each track between."""
     numbers = {id(fork): at for at, fork in enumerate(branching.forks, start=1)}
     placed = [
-        (fork.after, 1, _fork_row(fork, numbers.get(id(fork))))
+        (fork.after, 1, 0, _fork_row(fork, numbers.get(id(fork))))
         for fork in branching.forks + branching.differences + branching.detours
     ]
     for track in branching.tracks:
-        placed += [(first, 0, row) for first, row in _equal(branching, track)]
-    placed.sort(key=lambda entry: entry[:2])
-    return tuple([row for _, _, row in placed])
+        placed += [
+            (first, 0, -len(track.trials), row)
+            for first, row in _equal(branching, track)
+        ]
+    placed.sort(key=lambda entry: entry[:3])
+    return tuple([row for *_, row in placed])
 
 
 def outcome_words(lanes: Sequence[Lane]) -> str:
@@ -130,7 +134,14 @@ def _equal_row(branching: Branching, track: Track, columns: Sequence[int]) -> Ta
     elif trials == len(branching.lanes):
         who = f"All {trials} trials are equal for {steps}."
     else:
-        who = f"{trials} trials are equal for {steps}."
+        who = f"{_names(branching, track)} are equal for {steps}."
     first, last = columns[0] + 1, columns[-1] + 1
     where = f"place {first}" if first == last else f"places {first} to {last}"
     return TableRow(kind="equal", number=None, where=where, text=who)
+
+
+def _names(branching: Branching, track: Track) -> str:
+    ids = [branching.lanes[trial].trial_id for trial in track.trials]
+    if len(ids) <= _MOST_NAMED:
+        return ", ".join(ids)
+    return f"{', '.join(ids[: _MOST_NAMED - 1])} and {len(ids) - _MOST_NAMED + 1} more"

@@ -30,7 +30,7 @@ from apps.scoring.models import (
     TaskScore,
     TraceScore,
 )
-from apps.traces.behind import score_again
+from apps.traces.behind import lock_free_traces, score_again
 from apps.traces.copying import copy_rows
 from apps.traces.models import Trace
 
@@ -259,16 +259,21 @@ def take_stale_tasks(*, project_id: int, most: int) -> list[int]:
         return sorted({row[0] for row in cursor.fetchall()})
 
 
-def take_stale_traces(*, project_id: int) -> int:
-    """Have the noted traces scored again, in the caller's transaction; how many notes."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM scoring_staletrace WHERE project_id = %s RETURNING trace_id",
-            [project_id],
-        )
-        ids = sorted({row[0] for row in cursor.fetchall()})
-    score_again(trace_ids=ids)
-    return len(ids)
+def take_stale_traces(*, project_id: int, most: int = MOST_NOTED) -> int:
+    """Have noted traces scored again, in the caller's transaction; returns how many.
+
+    Traces that others hold are left out, and their notes stay: waiting for them could
+    end in a circle with who reads an upload again.
+    """
+    notes = StaleTrace.objects.filter(project_id=project_id)
+    noted = set(notes.order_by("pk").values_list("trace_id", flat=True)[:most])
+    if not noted:
+        return 0
+    free = lock_free_traces(noted)
+    held = set(Trace.objects.filter(pk__in=noted - free).values_list("pk", flat=True))
+    score_again(trace_ids=free)
+    notes.filter(trace_id__in=noted - held).delete()
+    return len(free)
 
 
 def has_stale(project_id: int) -> bool:

@@ -93,6 +93,14 @@ def lock_traces(wanted: Sequence[Behind]) -> list[Trace]:
     )
 
 
+def lock_free_traces(trace_ids: Collection[int]) -> set[int]:
+    """Lock the traces among these that nobody holds, for the caller's transaction."""
+    rows = Trace.objects.select_for_update(skip_locked=True, no_key=True).filter(
+        pk__in=trace_ids
+    )
+    return set(rows.order_by("pk").values_list("pk", flat=True))
+
+
 def lock_whole_traces(trace_ids: Collection[int]) -> None:
     """Lock traces whose content is to be replaced, for the caller's transaction.
 

@@ -18,7 +18,8 @@ SELECT c.agent_id, count(*), count(DISTINCT t.task_id),
     sum(c.not_applying), sum(c.recalled), sum(c.lost), sum(c.contradicted),
     sum(c.findings),
     count(*) FILTER (WHERE s.outcome = 'green'),
-    count(*) FILTER (WHERE c.is_masked)
+    count(*) FILTER (WHERE c.is_masked),
+    count(*) FILTER (WHERE s.outcome = 'green' AND c.colour = 'unknown')
 FROM scoring_conduct c
 JOIN scoring_tracescore s ON s.trace_id = c.trace_id
 JOIN traces_trace t ON t.id = c.trace_id
@@ -33,7 +34,8 @@ SELECT a.agent_id,
     count(*) FILTER (WHERE a.is_stable_but_wrong),
     count(*) FILTER (WHERE s.outcome = 'green'),
     count(*) FILTER (WHERE s.outcome = 'green' AND a.colour = 'red'),
-    count(*) FILTER (WHERE s.outcome = 'green' AND a.colour = 'unstable')
+    count(*) FILTER (WHERE s.outcome = 'green' AND a.colour = 'unstable'),
+    count(*) FILTER (WHERE s.outcome = 'green' AND a.colour = 'unknown')
 FROM scoring_agenttaskscore a JOIN scoring_taskscore s ON s.task_id = a.task_id
 WHERE s.project_id = %s GROUP BY a.agent_id
 """
@@ -117,13 +119,15 @@ def counted_agents(project_id: int) -> dict[int, CountedAgent]:
     """What is known of every agent of a project that acts in a trace: five statements."""
     found: dict[int, CountedAgent] = defaultdict(CountedAgent)
     for agent_id, *row in _rows(_CONDUCTS, project_id):
-        *evidence, passed, masked = map(int, row)
+        *evidence, passed, masked, unknown = map(int, row)
         found[agent_id].evidence |= dict(zip(_EVIDENCE, evidence, strict=True))
-        found[agent_id].traces = Masked(red=masked, passed=passed)
+        found[agent_id].traces = Masked(red=masked, passed=passed, unknown=unknown)
     for agent_id, *row in _rows(_TASKS, project_id):
-        *stability, passed, red, unstable = map(int, row)
+        *stability, passed, red, unstable, unknown = map(int, row)
         found[agent_id].evidence |= dict(zip(_STABILITY, stability, strict=True))
-        found[agent_id].tasks = Masked(red=red, unstable=unstable, passed=passed)
+        found[agent_id].tasks = Masked(
+            red=red, unstable=unstable, passed=passed, unknown=unknown
+        )
     for agent_id, *row in _rows(_CONTRACTS, project_id):
         found[agent_id].contracts.append(CountedContract(*row))
     for agent_id, name, calls, traces in _rows(_TOOLS, project_id):

@@ -6,7 +6,8 @@ import json
 from typing import Any, Protocol
 
 from apps.engine.check import Chance, Evidence
-from evalsite.offline.answers import Answered, Complaint
+from evalsite.offline.answers import Answered
+from evalsite.offline.reading import Complaint
 from evalsite.offline.sentences import plain, rounded
 from evalsite.offline.tally import CheckTally, Tally
 

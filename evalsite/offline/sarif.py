@@ -14,8 +14,9 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from apps.engine.check import Check, Level
-from evalsite.offline.answers import Answered, Complaint
+from evalsite.offline.answers import Answered
 from evalsite.offline.printers import chance_as_json
+from evalsite.offline.reading import Complaint
 from evalsite.offline.tally import CheckTally, Tally
 
 SCHEMA: Final = (

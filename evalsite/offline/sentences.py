@@ -7,7 +7,7 @@ from typing import Final
 
 from apps.engine.check import Basis
 from apps.engine.nulls.counts import CountNull
-from evalsite.offline.answers import Complaint
+from evalsite.offline.reading import Complaint
 from evalsite.offline.tally import CheckTally, Tally
 
 _SMALLEST_SHOWN: Final = 0.0001

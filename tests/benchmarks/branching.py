@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from apps.engine.branching import branching_of
+from apps.engine.branching import Fork, branching_of
 from apps.engine.check import percent
 from apps.engine.nulls.intervals import wilson
 from tests.benchmarks.planted_forks import (
@@ -50,16 +50,15 @@ def with_fork(noise: float, cases: int) -> Iterator[str]:
     yield f"  naive first difference, most trials {rate(naive, cases)}"
 
 
-def _ways_are_right(fork: object, case: Planted) -> bool:
-    branches = getattr(fork, "branches", ())
+def _ways_are_right(fork: Fork | None, case: Planted) -> bool:
+    branches = () if fork is None else fork.branches
     return {frozenset(branch.trial_ids) for branch in branches} == case.branches
 
 
 def without_fork(noise: float, cases: int) -> Iterator[str]:
     """Yield the lines about trials that differ by noise alone."""
     made = [
-        planted(seed, noise=noise, has_fork=False)
-        for seed in range(cases, 2 * cases)
+        planted(seed, noise=noise, has_fork=False) for seed in range(cases, 2 * cases)
     ]
     kinds = [{fork.kind for fork in branching_of(case.trials).forks} for case in made]
     parted = sum("parted" in one for one in kinds)

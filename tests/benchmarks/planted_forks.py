@@ -38,7 +38,7 @@ def point_of(name: str, at: int = 0) -> Point:
 
 
 def path_of(
-    trial_id: str, names: Sequence[str], passed: bool | None = None
+    trial_id: str, names: Sequence[str], *, passed: bool | None = None
 ) -> TrialPath:
     """A trial that made these decisions one after another."""
     points = tuple([point_of(name, at) for at, name in enumerate(names)])

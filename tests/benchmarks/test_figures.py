@@ -11,7 +11,7 @@ import pytest
 
 from apps.engine.check import Level
 from apps.engine.checks import CHECKS, by_slug
-from tests.benchmarks import labels
+from tests.benchmarks import branching, labels
 from tests.benchmarks.checks import growth, measured, seconds
 from tests.benchmarks.pointing import (
     Case,
@@ -176,3 +176,18 @@ def test_the_command_names_its_parts_when_called_wrongly():
     )
     assert done.returncode == 2
     assert "There is no part “luck”. There are: ingest, formats" in done.stderr
+
+
+def test_a_rate_is_printed_with_its_interval():
+    assert branching.rate(0, 0) == "0 of 0"
+    assert branching.rate(197, 200) == (
+        "197 of 200 (98.5 %, 95 % interval 95.7 % to 99.5 %)"
+    )
+
+
+def test_the_benchmark_of_forks_counts_what_it_planted():
+    lines = [*branching.with_fork(0.1, 5), *branching.without_fork(0.0, 5)]
+    assert [" of 5 " in line for line in lines] == [True] * 5
+    assert "5 of 5" in lines[1]
+    assert all("0 of 5" in line for line in lines[3:])
+    assert len(list(branching.timed(((3, 20),)))) == 2

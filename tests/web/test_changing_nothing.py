@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from django.apps import apps
-from django.contrib.sessions.models import Session
-from django.db import connection
 
 from apps.accounts.permissions import Role
 from tests.factories import make_member, make_project
+from tests.web.table_rows import rows_of_all_tables
 from tests.web.test_access import (
     ALSO_POST,
     FOR_EVERYONE_SIGNED_IN,
@@ -24,22 +22,6 @@ from tests.web.test_access import (
 )
 
 __all__ = ["house", "owner", "project", "rooms", "uploads_dir"]
-
-
-def rows_of_all_tables() -> dict[str, tuple[int, str]]:
-    """How many rows each table has, and a hash of what stands in them."""
-    found = {}
-    with connection.cursor() as cursor:
-        for model in apps.get_models(include_auto_created=True):
-            if model is Session:
-                continue
-            table = connection.ops.quote_name(model._meta.db_table)
-            cursor.execute(
-                f"SELECT count(*), md5(string_agg(t::text, '|' ORDER BY t::text)) "  # noqa: S608 - names of models
-                f"FROM {table} AS t"
-            )
-            found[model._meta.label] = cursor.fetchone()
-    return found
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.OWNER])

@@ -92,7 +92,8 @@ class Seen:
     def decided(self) -> Part:
         """What it decided; raises `Undecided` or `GaveNothing` where that is not known.
 
-        The part has the value null where the invocation ended without a decision.
+        The part has the value null where the invocation ended without a decision. The
+        invocation is looked at alone, whichever one decides for the agent.
         """
         return self._part("decision", self._read_decision)
 

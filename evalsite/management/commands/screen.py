@@ -12,9 +12,10 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from apps.engine.check import Check, Level
 from apps.engine.formats import FORMATS
-from evalsite.offline.answers import Answered, Complaint, Found, screen_path
+from evalsite.offline.answers import Answered, Found, screen_path
 from evalsite.offline.choosing import chosen_checks
 from evalsite.offline.printers import Lines, Printer, Silence, Table
+from evalsite.offline.reading import Complaint
 from evalsite.offline.sarif import SarifLog
 from evalsite.offline.sentences import complaint_line, summary_lines
 from evalsite.offline.tally import Tally

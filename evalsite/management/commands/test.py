@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -42,8 +42,8 @@ class Command(BaseCommand):
 def runs_of(arguments: Sequence[str]) -> list[list[str]]:
     """Return the words of each run of pytest, one after another.
 
-    Without arguments everything runs: what needs no browser on all cores, then the
-    browser tests alone, because they keep one furnished site for all of them.
+    Without arguments everything runs on all cores: what needs no browser, then the
+    browser tests, of which each process keeps a furnished site.
 
     Raises:
         CannotStart: Browser tests are wanted and there is no Chromium.
@@ -52,25 +52,45 @@ def runs_of(arguments: Sequence[str]) -> list[list[str]]:
     if arguments:
         return [[*extra, *arguments]]
     without = f"--ignore={BROWSER_TESTS}"
-    first = [without, *on_all_cores()]
-    return [first] if without in extra else [first, [BROWSER_TESTS]]
+    first = [without, *on_all_cores(spare=1)]
+    second = [BROWSER_TESTS, *on_all_cores()]
+    return [first] if without in extra else [first, second]
 
 
 def _pytest(words: Sequence[str]) -> int:
     done = subprocess.run(  # noqa: S603 - our own interpreter
-        [sys.executable, "-m", "pytest", *words], cwd=PROJECT_DIR, check=False
+        [sys.executable, "-m", "pytest", *words],
+        cwd=PROJECT_DIR,
+        env=with_bytecode(os.environ),
+        check=False,
     )
     return done.returncode
 
 
-def on_all_cores() -> list[str]:
-    """Return what pytest needs to hear to run everything on up to four cores.
+def with_bytecode(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which Python keeps what it has compiled.
 
-    A file stays with one process, which has servers of its own. There is one process
-    more than cores, because a third of the time is waiting for servers and workers.
+    The tests start hundreds of processes of ours, and each would compile every module
+    of the product anew where a machine's settings forbid to keep it.
+    """
+    return {
+        name: value
+        for name, value in environ.items()
+        if name != "PYTHONDONTWRITEBYTECODE"
+    }
+
+
+def on_all_cores(*, spare: int = 0) -> list[str]:
+    """Return what pytest needs to hear to run files on up to four cores.
+
+    A file stays with one process, which has servers of its own.
+
+    Args:
+        spare: How many processes more than cores there are, where much of the time is
+            waiting for servers and workers.
     """
     cores = os.cpu_count() or 1
-    processes = min(cores + 1, MOST_PROCESSES)
+    processes = min(cores + spare, MOST_PROCESSES)
     if cores == 1:
         return []
     # In the order of tests/conftest.py, which begins with the files that take longest.

@@ -19,7 +19,7 @@ from apps.engine.agent_contracts import (
     decoded_expectation,
 )
 from apps.engine.agent_contracts.plain_yaml import BadYaml, read_yaml, write_yaml
-from apps.engine.extraction import decoded_decision
+from apps.engine.extraction import AUTOMATIC, decoded_decision
 
 EXAMPLE = """
 evalsite: 1
@@ -72,7 +72,11 @@ def test_writing_and_reading_gives_the_same_again_and_the_same_text():
     assert contracts_from_yaml(written) == found
     assert contracts_to_yaml(contracts_from_yaml(written)) == written
     assert "&" not in written
-    assert contracts_from_yaml(contracts_to_yaml(ContractsFile())) == ContractsFile()
+    for plain in (
+        ContractsFile(),
+        ContractsFile(agents={"a": AgentContracts(decision=AUTOMATIC)}),
+    ):
+        assert contracts_from_yaml(contracts_to_yaml(plain)) == plain
 
 
 json_values = st.recursive(

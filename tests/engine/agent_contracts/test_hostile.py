@@ -18,6 +18,7 @@ from apps.engine.agent_contracts import (
 )
 from apps.engine.trace import StepStatus
 from tests.engine.agent_contracts.agents import (
+    BROKEN,
     UNDECIDED,
     answer,
     assert_told,
@@ -170,12 +171,13 @@ def test_large_values_cost_bounded_time():
         {"kind": "json_schema", "json_schema": {"properties": {"rows": {
             "uniqueItems": True, "items": {"properties": {"text": {"pattern": "(x+)+y"}}}}}}},
     )  # fmt: skip
+    states = []
     for asked in slow:
         started = time.process_time()
-        assert_told(answer(one, **asked))
+        states.append(state(one, **asked))
         assert time.process_time() - started < 5
-    assert state(one, **slow[0]) is UNDECIDED
-    assert state(one, **slow[2]) is UNDECIDED
+    # The path is undecided as it cannot sort a text, the schema is cheap enough.
+    assert states == [UNDECIDED, UNDECIDED, UNDECIDED, BROKEN]
 
 
 def test_patterns_do_not_backtrack_and_large_programs_are_undecided():

@@ -16,7 +16,9 @@ some_trials = st.lists(
 
 
 def paths(trials):
-    return [path_of(f"t{at}", names, ok) for at, (names, ok) in enumerate(trials)]
+    return [
+        path_of(f"t{at}", names, passed=ok) for at, (names, ok) in enumerate(trials)
+    ]
 
 
 def named(found):
@@ -55,7 +57,10 @@ def test_the_order_of_the_trials_changes_nothing(trials, source):
     assert one.differences == other.differences
     assert one.detours == other.detours
     places = [
-        {lane.trial_id: [found.nodes[n].column for n in lane.nodes] for lane in found.lanes}
+        {
+            lane.trial_id: [found.nodes[n].column for n in lane.nodes]
+            for lane in found.lanes
+        }
         for found in (one, other)
     ]
     assert places[0] == places[1]
@@ -91,7 +96,7 @@ def test_a_step_put_into_one_trial_adds_no_fork_elsewhere(plans, data):
 @given(words, st.integers(1, 9))
 def test_identical_trials_have_no_fork(names, count):
     found = branching_of([path_of(f"t{at}", names) for at in range(count)])
-    assert not (found.forks or found.differences or found.detours)
+    assert found.forks == found.differences == found.detours == ()
 
 
 @given(some_trials)

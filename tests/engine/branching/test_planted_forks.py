@@ -17,9 +17,7 @@ CASES = 60
 def test_planted_forks_are_found_within_one_step_of_every_trial():
     cases = [planted(seed, noise=0.1) for seed in range(CASES)]
     found = [branching_of(case.trials) for case in cases]
-    hits = sum(
-        is_found(one, case) for one, case in zip(found, cases, strict=True)
-    )
+    hits = sum(is_found(one, case) for one, case in zip(found, cases, strict=True))
     naive = sum(is_near(first_difference(case), case) for case in cases)
     assert hits >= 0.95 * CASES
     assert naive < 0.2 * CASES

@@ -129,7 +129,11 @@ def test_answers_that_were_extracted_stand_at_their_steps():
 
 
 def test_text_makes_every_answer_and_every_message_of_the_user_a_point():
-    steps = [user(0, "Hello"), answer(1, "Hi, how are you?"), used(2, "look", {"id": 1})]
+    steps = [
+        user(0, "Hello"),
+        answer(1, "Hi, how are you?"),
+        used(2, "look", {"id": 1}),
+    ]
     assert labels(*steps) == ["look(id=1)"]
     assert labels(*steps, compare="text") == ["Hello", "Hi, how are you?", "look(id=1)"]
 

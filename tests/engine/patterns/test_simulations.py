@@ -16,10 +16,10 @@ from tests.benchmarks.patterns import (
     uneven_null,
 )
 
-# The rate of each is above 97 % in the bench; with 30 runs 27 are reached then with a
-# probability of more than 99 %.
-RUNS = range(1_000, 1_030)
-FEWEST = 27
+# Each is right in 97 % or more of the 200 simulations of the bench; 18 of 20 are then
+# reached with a probability of 98 % and more, and the seeds are fixed.
+RUNS = range(1_000, 1_020)
+FEWEST = 18
 
 
 @pytest.mark.slow
