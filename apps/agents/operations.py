@@ -39,6 +39,16 @@ class WrongAgent(ValueError):
     """What was asked of agents and their names cannot be done; says why."""
 
 
+class AskedMeanwhile(WrongAgent):
+    """Somebody else wrote a newer version than the one that was seen."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Somebody changed what is asked since you opened this page. Open it again, "
+            "compare, and send yours from there."
+        )
+
+
 def find_agents(
     *, project_id: int, recorded: Iterable[str], now: datetime
 ) -> dict[str, int]:
@@ -184,12 +194,18 @@ def _move(
 
 
 def define_agent(
-    *, agent: Agent, asked: Asked, user_id: int | None, now: datetime
+    *,
+    agent: Agent,
+    asked: Asked,
+    user_id: int | None,
+    now: datetime,
+    seen: int | None = None,
 ) -> AgentDefinition:
     """Write down what an agent decides and must hold from now on.
 
     The same as before writes nothing and returns the row that counts. Raises
-    `WrongAgent` for more contracts than there may be.
+    `WrongAgent` for more contracts than there may be, and `AskedMeanwhile` where the
+    version that counts is not `seen` (0: none yet; `None`: it does not matter).
     """
     if len(asked.held) > MOST_CONTRACTS:
         raise WrongAgent(f"An agent may have at most {MOST_CONTRACTS} contracts.")
@@ -199,6 +215,7 @@ def define_agent(
         said = (asked.decision, list(asked.held))
         if last is not None and (last.decision, last.contracts) == said:
             return last
+        _refuse_late(seen, last)
         return AgentDefinition.objects.create(
             agent=agent,
             number=1 if last is None else last.number + 1,
@@ -210,8 +227,20 @@ def define_agent(
         )
 
 
+def _refuse_late(
+    seen: int | None, last: AgentDefinition | OutcomeDefinition | None
+) -> None:
+    if seen is not None and seen != (0 if last is None else last.number):
+        raise AskedMeanwhile
+
+
 def define_outcome(
-    *, project_id: int, asked: Asked, user_id: int | None, now: datetime
+    *,
+    project_id: int,
+    asked: Asked,
+    user_id: int | None,
+    now: datetime,
+    seen: int | None = None,
 ) -> OutcomeDefinition:
     """Write down what the whole system decides and must reach from now on.
 
@@ -226,6 +255,7 @@ def define_outcome(
         said = (asked.decision, list(asked.held))
         if last is not None and (last.decision, last.expectations) == said:
             return last
+        _refuse_late(seen, last)
         return OutcomeDefinition.objects.create(
             project_id=project_id,
             number=1 if last is None else last.number + 1,

@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 import msgspec
+from django.db.models import Exists, OuterRef
 
 from apps.agents.models import (
     Agent,
@@ -84,6 +85,24 @@ def definition_history(agent: Agent) -> list[AgentDefinition]:
     """Everything that was asked of an agent, newest first, with who wrote it."""
     rows = AgentDefinition.objects.filter(agent=agent).select_related("created_by")
     return list(rows.order_by("-number")[:200])
+
+
+def outcome_history(project_id: int) -> list[OutcomeDefinition]:
+    """Everything that was asked of the outcomes of a project, newest first."""
+    rows = OutcomeDefinition.objects.filter(project_id=project_id)
+    return list(rows.select_related("created_by").order_by("-number")[:200])
+
+
+def named_agents(project_id: int) -> list[Agent]:
+    """The agents that a name stands for, by what people call them."""
+    names = AgentName.objects.filter(agent=OuterRef("pk"))
+    rows = Agent.objects.filter(Exists(names), project_id=project_id)
+    return list(rows.order_by("name", "pk"))
+
+
+def names_of(agent: Agent) -> list[AgentName]:
+    """The recorded names of one agent, by key."""
+    return list(AgentName.objects.filter(agent=agent).order_by("key"))
 
 
 def names_by_agent(project_id: int) -> dict[int, list[AgentName]]:

@@ -156,7 +156,7 @@ class Signals(ProjectView):
         view = request.query_params.get("view", "all")
         if view not in {"open", "decided", "all"}:
             raise BadRequest("“view” is one of: open, decided, all.")
-        where = QueueFilter(view=view)
+        where = QueueFilter(view=view, sort="rarest")
         signals = queue_signals(project=self.project, where=where)
         edge = _whole(request, "after")
         if edge is not None:

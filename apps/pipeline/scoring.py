@@ -21,6 +21,7 @@ from apps.engine.contracts.fact_spec import FactSpec, decoded_fact
 from apps.engine.trials import score_task, score_trace
 from apps.engine.trials.scores import TraceScore
 from apps.pipeline.alone import alone
+from apps.pipeline.patterns import wake_search
 from apps.pipeline.waking import wake, wake_on_commit
 from apps.review.masking import findings_in, mark_masked_signals
 from apps.scoring.definitions import ProjectAsked, asked_in
@@ -59,13 +60,18 @@ def wake_scoring(*, project_id: int) -> None:
     wake_on_commit("pipeline.score", project_id=project_id)
 
 
-def wake_projects_to_score() -> int:
-    """Wake the scoring of every project in which something is behind; how many."""
+def wake_projects_to_score(*, now: datetime) -> int:
+    """Wake the scoring of every project in which something is behind; how many.
+
+    Where nothing is, patterns are searched if the last search is older than the scores.
+    """
     count = 0
     for project_id in Project.objects.order_by("pk").values_list("pk", flat=True):
         if is_behind(project_id):
             wake("pipeline.score", project_id=project_id)
             count += 1
+        else:
+            wake_search(project_id=project_id, now=now)
     return count
 
 

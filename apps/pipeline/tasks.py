@@ -11,6 +11,7 @@ from apps.live.operations import forget_spans
 from apps.pipeline import baselines, lineups, scoring, shadows
 from apps.pipeline.heartbeat import kept_alive
 from apps.pipeline.live import assemble_due, give_up_hopeless
+from apps.pipeline.patterns import search_project, wake_search
 from apps.pipeline.reading import read_upload
 from apps.pipeline.stuck import free_upload_ids
 from apps.review.blind import release_expired_looks
@@ -59,12 +60,20 @@ def score(*, project_id: int, **_later: Any) -> None:
     """Score what is behind in a project, and go on if need be."""
     if scoring.score_project(project_id=project_id, clock=timezone.now):
         score.delay(project_id=project_id)
+    else:
+        wake_search(project_id=project_id, now=timezone.now())
 
 
 @shared_task(name="pipeline.wake_projects_to_score")
 def wake_projects_to_score(**_later: Any) -> None:
-    """Find the projects in which something is not scored or not settled yet."""
-    scoring.wake_projects_to_score()
+    """Find the projects in which something is not scored, settled or searched yet."""
+    scoring.wake_projects_to_score(now=timezone.now())
+
+
+@shared_task(name="pipeline.search_patterns")
+def search_patterns(*, project_id: int, **_later: Any) -> None:
+    """Search the runs of one project for patterns."""
+    search_project(project_id=project_id, clock=timezone.now)
 
 
 @shared_task(name="pipeline.run_shadow")

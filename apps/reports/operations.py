@@ -41,6 +41,7 @@ _VIEWS = {
     "all": "all signals",
 }
 _SORTS = {
+    "masked": "masked first, then rarest by chance, corrected for the number looked at",
     "rarest": "rarest by chance first, corrected for the number looked at",
     "largest": "largest effect first",
     "newest": "newest first",
@@ -152,7 +153,9 @@ def filter_in_words(where: QueueFilter, labels: Mapping[str, str]) -> str:
         words.append("with usage missing" if is_missing else "with all usage recorded")
     if where.upload:
         words.append(f"upload {where.upload}")
-    words.append(_SORTS.get(where.sort, _SORTS["rarest"]))
+    if where.masked:
+        words.append("masked: the agent is red while the outcome is green")
+    words.append(_SORTS.get(where.sort, _SORTS["masked"]))
     return ", ".join(words)
 
 

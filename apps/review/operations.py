@@ -30,7 +30,7 @@ from apps.review.leases import (
     who_has,
 )
 from apps.review.models import Draft, HistoryEntry, Signal
-from apps.review.queries import QueueFilter, queue_signals
+from apps.review.queries import QueueFilter, parts_in_order, queue_signals
 from apps.review.ranking import first_rank
 from apps.review.transitions import (
     Act,
@@ -192,24 +192,25 @@ def claim_next(*, project: Project, user: User, where: QueueFilter) -> Signal | 
 
     In the view `mine` the next one is the first that the user holds already.
 
-    One statement picks and locks (`FOR UPDATE SKIP LOCKED`), so two reviewers never
-    get the same signal. None when nothing is open in this view.
+    The statement that picks also locks (`FOR UPDATE SKIP LOCKED`), so two reviewers
+    never get the same signal. None when nothing is open in this view.
     """
     release_expired_claims()
     if where.view == "mine":
         mine = queue_signals(project=project, where=where, user=user).first()
         return claim(signal_id=mine.pk, user=user) if mine else None
     with transaction.atomic():
-        signal = (
-            queue_signals(project=project, where=where, state=SignalState.OPEN)
-            .select_for_update(of=("self",), skip_locked=True)
-            .select_related("screening")
-            .first()
-        )
-        if signal is None:
-            return None
-        _take(signal, user)
-    return Signal.objects.get(pk=signal.pk)
+        waiting = queue_signals(project=project, where=where, state=SignalState.OPEN)
+        for part in parts_in_order(waiting, where=where):
+            signal = (
+                part.select_for_update(of=("self",), skip_locked=True)
+                .select_related("screening")
+                .first()
+            )
+            if signal is not None:
+                _take(signal, user)
+                return Signal.objects.get(pk=signal.pk)
+    return None
 
 
 def renew(*, signal_id: int, user: User) -> datetime | None:

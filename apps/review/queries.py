@@ -17,6 +17,7 @@ from apps.screening.models import Screening
 PAGE_SIZE = 50
 
 ORDERS: dict[str, tuple[str, ...]] = {
+    "masked": ("-is_masked", "rank", "chance", "id"),
     "rarest": ("rank", "chance", "id"),
     "largest": ("-effect", "id"),
     "newest": ("-id",),
@@ -25,7 +26,10 @@ ORDERS: dict[str, tuple[str, ...]] = {
 
 
 class QueueFilter(msgspec.Struct, frozen=True):
-    """What a view of the queue shows; every field comes from the URL."""
+    """What a view of the queue shows; every field comes from the URL.
+
+    `masked` leaves only signals at agents that are red while the outcome is green.
+    """
 
     view: str = "open"
     check: str = ""
@@ -33,21 +37,24 @@ class QueueFilter(msgspec.Struct, frozen=True):
     outcome: str = ""
     usage: str = ""
     upload: int | None = None
-    sort: str = "rarest"
+    masked: bool = False
+    sort: str = "masked"
 
     @property
     def is_narrowed(self) -> bool:
         """Whether anything beyond the view is filtered."""
-        return bool(
-            self.check or self.agent or self.outcome or self.usage or self.upload
-        )
+        return self != QueueFilter(view=self.view, sort=self.sort)
 
 
 class QueueCounts(msgspec.Struct, frozen=True):
-    """How many signals of a project are open, claimed, mine, decided, superseded."""
+    """How many signals of a project are open, claimed, mine, decided, superseded.
+
+    `masked` counts those of the open and claimed ones that are masked.
+    """
 
     open: int
     claimed: int
+    masked: int
     mine: int
     decided: int
     superseded: int
@@ -70,6 +77,7 @@ def counts(*, project: Project, user: User) -> QueueCounts:
     row = Signal.objects.filter(project=project).aggregate(
         open=Count("id", filter=Q(state=SignalState.OPEN)),
         claimed=Count("id", filter=Q(state=SignalState.CLAIMED)),
+        masked=Count("id", filter=Q(is_masked=True, state__in=_VIEW_STATES["open"])),
         mine=Count("id", filter=Q(state=SignalState.CLAIMED, claimed_by=user)),
         decided=Count("id", filter=Q(state=SignalState.DECIDED)),
         superseded=Count("id", filter=Q(state=SignalState.SUPERSEDED)),
@@ -93,6 +101,8 @@ def _conditions(where: QueueFilter) -> Iterator[Q]:
         yield Q(usage_missing=where.usage == "missing")
     if where.upload:
         yield Q(trace__upload_id=where.upload)
+    if where.masked:
+        yield Q(is_masked=True)
 
 
 def queue_signals(
@@ -114,7 +124,24 @@ def queue_signals(
     else:
         states = _VIEW_STATES.get(where.view, _VIEW_STATES["open"])
         signals = signals.filter(state__in=states)
-    return signals.order_by(*ORDERS.get(where.sort, ORDERS["rarest"]))
+    return signals.order_by(*order_of(where))
+
+
+def order_of(where: QueueFilter) -> tuple[str, ...]:
+    """The columns by which a view is sorted: the masked first, unless it says otherwise."""
+    return ORDERS.get(where.sort, ORDERS["masked"])
+
+
+def parts_in_order(
+    signals: QuerySet[Signal], *, where: QueueFilter
+) -> list[QuerySet[Signal]]:
+    """The signals of a view in parts, one after the other in its order.
+
+    An index gives each part sorted, so whoever wants the first reads one row.
+    """
+    if where.masked or order_of(where) != ORDERS["masked"]:
+        return [signals]
+    return [signals.filter(is_masked=True), signals.filter(is_masked=False)]
 
 
 def with_rows(signals: QuerySet[Signal]) -> QuerySet[Signal]:
@@ -137,7 +164,7 @@ def _beyond(where: QueueFilter, edge: Signal, *, forward: bool) -> Q:
     Of (a, b): a beyond, or a equal and b beyond. All that lies beyond has a first
     column at or beyond the edge's; saying so lets the database walk its index.
     """
-    order = ORDERS.get(where.sort, ORDERS["rarest"])
+    order = order_of(where)
     beyond, same = Q(pk__in=[]), Q()
     for name in order:
         field = name.lstrip("-")

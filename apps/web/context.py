@@ -53,6 +53,7 @@ _ITEMS = (
     ),
     ("traces", "Traces", "route", ("traces", "trace")),
     ("tasks", "Tasks", "database", ("tasks", "task")),
+    ("patterns", "Patterns", "search", ("patterns",)),
     (
         "compare",
         "Compare",

@@ -26,14 +26,16 @@ _CHUNK: Final = 1024 * 1024
 class Complaint(msgspec.Struct, frozen=True):
     """What could not be read or answered, or was decided while reading.
 
-    `place` is where in the file, "" for the whole of it. `is_incomplete` is set when a
-    file was not read (to its end) or a check gave no answer.
+    `place` is where in the file, "" for the whole of it. `is_rejected` is set for
+    records that were not read, `is_incomplete` when a file was not read (to its end) or
+    a trace got no answer.
     """
 
     file: str
     sentence: str
     place: str = ""
     is_incomplete: bool = False
+    is_rejected: bool = False
 
 
 class ReadTrace(msgspec.Struct, frozen=True):
@@ -106,7 +108,7 @@ class _Reading:
             self.rejected += 1
             self.first_rejected = self.first_rejected or item
             if self.rejected <= MOST_REJECTED:
-                yield Complaint(self.file, item.reason, item.place)
+                yield Complaint(self.file, item.reason, item.place, is_rejected=True)
         elif isinstance(item, Note):
             earlier = self.notes.get(item.code, Note(item.code, item.sentence, 0))
             count = earlier.count + item.count
@@ -118,7 +120,8 @@ class _Reading:
         """Yield what is to be said once about the whole file."""
         if self.rejected > MOST_REJECTED:
             more = self.rejected - MOST_REJECTED
-            yield Complaint(self.file, f"{more:,} more records were not read.")
+            sentence = f"{more:,} more records were not read."
+            yield Complaint(self.file, sentence, is_rejected=True)
         for note in self.notes.values():
             times = f" ({note.count:,} times)" if note.count > 1 else ""
             yield Complaint(self.file, f"{note.sentence}{times}")

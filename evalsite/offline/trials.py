@@ -162,7 +162,8 @@ def found_tasks(
     found: list[FoundTask] = []
     for (source, key), group in by_key.items():
         if source is TaskSource.INPUT:
-            group = _one_per_run(group, said)
+            group, others = _one_per_run(group, said)
+            found += [_task(TaskSource.NOTHING, one.id, [one]) for one in others]
         found.append(_task(source, key, group))
     takes = how.takes
     return (
@@ -217,7 +218,8 @@ def _with_ids(read: Iterable[ReadTrial]) -> list[FoundTrial]:
 def _words(one: ReadTrial) -> str:
     where = f"{one.file}/{one.member}" if one.member else one.file
     number = "" if one.trial is None else f"trial {one.trial}"
-    return f"{where}: {one.name}" + (f", {number}" if number not in one.name else "")
+    said = one.name.endswith(number)
+    return f"{where}: {one.name}" if said else f"{where}: {one.name}, {number}"
 
 
 def _key(one: FoundTrial) -> tuple[TaskSource, str]:
@@ -230,31 +232,38 @@ def _key(one: FoundTrial) -> tuple[TaskSource, str]:
 
 def _one_per_run(
     group: Sequence[FoundTrial], said: list[Complaint]
-) -> list[FoundTrial]:
-    """Of traces of one session the longest: the log grew, and it is no other trial."""
+) -> tuple[list[FoundTrial], list[FoundTrial]]:
+    """Of traces of one session the longest: the log grew, and it is no other trial.
+
+    Shorter ones of its own file are something else of that session and come second.
+    """
     runs: dict[str, FoundTrial] = {}
     for one in group:
-        run = f"session {one.read.session}" if _may_grow(one) else f"id {one.id}"
-        known = runs.get(run)
+        known = runs.get(_run(one))
         if known is None or _length(one) > _length(known):
-            runs[run] = one
-    kept = list(runs.values())
-    ids = {one.id for one in kept}
-    said.extend(
-        Complaint(
-            one.read.file,
-            "This is the same session as a longer trace, not another trial of it; it "
-            "is left out.",
-            f"trace {one.read.name}",
+            runs[_run(one)] = one
+    kept = {one.id for one in runs.values()}
+    others = []
+    for one in group:
+        if one.id in kept:
+            continue
+        if one.read.file == runs[_run(one)].read.file:
+            others.append(one)
+            continue
+        said.append(
+            Complaint(
+                one.read.file,
+                f"{runs[_run(one)].read.file} has more of the same session: this is not "
+                "another trial of it, and is left out.",
+                f"trace {one.read.name}",
+            )
         )
-        for one in group
-        if one.id not in ids
-    )
-    return kept
+    return list(runs.values()), others
 
 
-def _may_grow(one: FoundTrial) -> bool:
-    return bool(one.read.session) and not one.read.native_id
+def _run(one: FoundTrial) -> str:
+    grows = one.read.session and not one.read.native_id
+    return f"session {one.read.session}" if grows else f"id {one.id}"
 
 
 def _length(one: FoundTrial) -> tuple[int, str]:

@@ -53,6 +53,7 @@ LEAST_ROLE = {
     "task-rename": ("post", Role.REVIEWER),
     "task-join": ("post", Role.REVIEWER),
     "task-part": ("post", Role.REVIEWER),
+    "patterns": ("get", Role.VIEWER),
     "compare": ("get", Role.VIEWER),
     "compare-json": ("get", Role.VIEWER),
     "compare-markdown": ("get", Role.VIEWER),

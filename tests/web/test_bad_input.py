@@ -48,13 +48,27 @@ def test_a_bad_file_ends_in_a_sentence_or_a_receipt_and_every_page_stands(
     assert path_of(upload.sha256).read_bytes() == content
     assert_ends_in_words(upload)
     assert (upload.state == "done") is has_traces, upload.failure
-    freeze(web, project)
-    shown = pages(web, project)
-    receipt = shown[reverse("upload", args=[project.slug, upload.pk])].decode()
+    if has_traces:
+        freeze(web, project)
+        pages(web, project)
+    receipt = web.get(reverse("upload", args=[project.slug, upload.pk]))
+    assert receipt.status_code == 200
     if upload.state == "failed":
-        assert html.escape(upload.failure) in receipt
+        assert html.escape(upload.failure) in receipt.content.decode()
     raw = web.get(reverse("upload-raw", args=[project.slug, upload.pk]))
     assert b"".join(raw.streaming_content) == content
+
+
+def test_every_page_stands_after_all_that_was_refused(web, project):
+    refused = [content for content, has_traces in FILES.values() if not has_traces]
+    for content in refused:
+        send(web, project, content)
+    assert Upload.objects.filter(state="failed").count() == len(refused) > 10
+    freeze(web, project)
+    shown = pages(web, project)
+    for upload in Upload.objects.all():
+        receipt = shown[reverse("upload", args=[project.slug, upload.pk])].decode()
+        assert html.escape(upload.failure) in receipt
 
 
 SAYS = {

@@ -35,7 +35,7 @@ class Expect(StrEnum):
     LABEL = "label"
 
 
-class OutcomeColour(StrEnum):
+class TraceColour(StrEnum):
     """What an outcome says; unknown is never green."""
 
     GREEN = "green"
@@ -61,7 +61,7 @@ class OutcomeExpectation(
 class OutcomeVerdict(msgspec.Struct, frozen=True):
     """The colour of an outcome, and why, as a sentence."""
 
-    colour: OutcomeColour
+    colour: TraceColour
     sentence: str
 
 
@@ -239,12 +239,12 @@ def _score_words(outcome: Outcome) -> str:
 
 
 def _green(sentence: str) -> OutcomeVerdict:
-    return OutcomeVerdict(OutcomeColour.GREEN, sentence)
+    return OutcomeVerdict(TraceColour.GREEN, sentence)
 
 
 def _red(sentence: str) -> OutcomeVerdict:
-    return OutcomeVerdict(OutcomeColour.RED, sentence)
+    return OutcomeVerdict(TraceColour.RED, sentence)
 
 
 def _unknown(sentence: str) -> OutcomeVerdict:
-    return OutcomeVerdict(OutcomeColour.UNKNOWN, sentence)
+    return OutcomeVerdict(TraceColour.UNKNOWN, sentence)

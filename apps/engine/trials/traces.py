@@ -112,7 +112,12 @@ def _conduct_score(
     recalls: Sequence[Recall],
     findings: int,
 ) -> ConductScore:
-    judgement = judge(conduct, scoring.asked.contracts, task=scoring.trace.task or "")
+    judgement = judge(
+        conduct,
+        scoring.asked.contracts,
+        decision=scoring.asked.decision,
+        task=scoring.trace.task,
+    )
     counts = judgement.counts
     states = Counter(one.state for one in recalls if one.source is Source.DECLARED)
     failures = sum(one.has_failed for one in conduct.invocations)

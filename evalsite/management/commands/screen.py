@@ -44,7 +44,13 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """The files, the checks, how to print, and when to fail."""
-        parser.add_argument("files", nargs="+", type=Path, metavar="FILES")
+        parser.add_argument(
+            "files",
+            nargs="+",
+            type=Path,
+            metavar="FILES",
+            help="files, folders and archives of traces; - is standard input",
+        )
         printed = parser.add_mutually_exclusive_group()
         printed.add_argument(
             "--json", action="store_true", help="one JSON object a line for each answer"

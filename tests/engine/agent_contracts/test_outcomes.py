@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from apps.engine.agent_contracts import (
     BadDefinition,
-    OutcomeColour,
+    TraceColour,
     decoded_expectation,
     expectation_for,
     expectation_sentence,
@@ -16,7 +16,7 @@ from apps.engine.agent_contracts import (
 )
 from apps.engine.trace import Outcome, OutcomeKind
 
-GREEN, RED, UNKNOWN = OutcomeColour.GREEN, OutcomeColour.RED, OutcomeColour.UNKNOWN
+GREEN, RED, UNKNOWN = TraceColour.GREEN, TraceColour.RED, TraceColour.UNKNOWN
 PASSED, FAILED = Outcome(kind=OutcomeKind.PASS), Outcome(kind=OutcomeKind.FAIL)
 
 

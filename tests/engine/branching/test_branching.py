@@ -297,10 +297,17 @@ def test_a_merge_with_too_many_equal_pairs_weighs_all_the_same(monkeypatch):
     assert len(found.detours) == 2
 
 
-def test_a_branch_in_which_no_step_is_shared_by_most_says_that_it_varies():
-    tails = ["p q r z", "q p s z", "r s p z"]
+def test_the_label_of_a_branch_is_the_first_step_that_most_of_its_trials_share():
+    tails = ["get_x p q r s", "p q r s", "get_y p q r s"]
     found = together("a b k l m n o", *[f"a b {tail}" for tail in tails])
-    labels = {branch.label for branch in found.forks[0].branches}
-    assert "k" in labels
-    (other,) = [b for b in found.forks[0].branches if b.label != "k"]
-    assert (other.n, other.is_various) == (3, False)
+    assert ways(found.forks[0]) == {"p": ("t1", "t2", "t3"), "k": ("t0",)}
+    assert found.forks[0].step_of == {"t0": 2, "t1": 3, "t2": 2, "t3": 3}
+
+
+def test_a_branch_without_a_step_that_most_share_says_that_it_varies():
+    found = together("c a d d", "a b", "a", "d c", "c c b")
+    first = found.forks[0]
+    assert [(branch.n, branch.is_various) for branch in first.branches] == [
+        (4, True),
+        (1, False),
+    ]

@@ -76,7 +76,7 @@ def test_the_mixed_tasks_are_found_each_with_its_decisive_fork_but_one():
 @pytest.mark.parametrize(
     ("task", "expected"),
     [
-        (26, {("trial 0", "trial 2"): 
+        (26, {("trial 0", "trial 2"):
                   "update_reservation_flights(cabin=business, flights=[2024-05-22 HAT268, "
                   "2024-05-22 HAT010], payment_id=credit_card_7334, reservation_id=M20IZO)",
               ("trial 1", "trial 3"):

@@ -6,7 +6,7 @@ import time
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.engine.contracts.mentions import Normaliser
@@ -53,6 +53,7 @@ def spoken(draw: st.DrawFn) -> Trace:
     return msgspec.structs.replace(trace, steps=tuple(steps), invocations=agents)
 
 
+@settings(max_examples=80, deadline=None)
 @given(spoken(), st.sampled_from(list(Normaliser)), st.randoms(use_true_random=False))
 def test_it_answers_the_same_in_any_order_and_never_raises(trace, how, source):
     facts = [("a", fact(how=how)), ("b", fact("84921", how=how))]
@@ -69,6 +70,7 @@ def test_it_answers_the_same_in_any_order_and_never_raises(trace, how, source):
         assert recall.steps_between is None or recall.steps_between >= 0
 
 
+@settings(max_examples=80, deadline=None)
 @given(spoken())
 def test_without_bodies_every_fact_is_undecided(trace):
     bare = tuple([msgspec.structs.replace(s, body=None) for s in trace.steps])

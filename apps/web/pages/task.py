@@ -1,0 +1,145 @@
+"""What the page of a task needs: its headline, trials, agents, forks and notes.
+
+From stored scores and the rows of the trials; no content of a trace is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from apps.accounts.permissions import Permission
+from apps.engine.consistency import RULE
+from apps.scoring.models import AgentTaskScore, TaskScore
+from apps.traces.models import Task, Trace
+from apps.traces.transitions import TaskSource
+from apps.traces.trials import TaskRow, suggested_tasks, task_row
+from apps.web.access import Place
+from apps.web.pages.forks import ForkSketch, sketch_of
+from apps.web.pages.scoring_state import ScoringState, scoring_state
+from apps.web.pages.task_agreement import Agreement, TrialRef, agreement_of
+from apps.web.pages.task_headline import Headline, headline_of
+from apps.web.pages.task_trials import TrialLine, trial_lines
+from apps.web.pages.tasks import SOURCE_WORDS
+from apps.web.pages.trial_notes import NoteForm, note_form
+
+MOST_TRIALS: Final = 200
+MOST_REASONS: Final = 8
+
+
+class AgentBlock(msgspec.Struct, frozen=True):
+    """One agent over the trials of the task: verdict, agreement, contracts, reasons."""
+
+    score: AgentTaskScore
+    agreement: Agreement
+    regimes: list[Agreement]
+    reasons: list[str]
+    gaps: list[str]
+    how: list[str]
+
+    @property
+    def judged(self) -> int:
+        """How many answers of contracts applied: held, broken or undecided."""
+        return self.score.held + self.score.broken + self.score.undecided
+
+
+class TaskPage(msgspec.Struct, frozen=True):
+    """One task with its trials; `score` is `None` until they are scored."""
+
+    place: Place
+    row: TaskRow
+    source_words: str
+    scoring: ScoringState
+    score: TaskScore | None
+    headline: Headline | None
+    agreement: Agreement | None
+    regimes: list[Agreement]
+    agents: list[AgentBlock]
+    sketch: ForkSketch | None
+    trials: list[TrialLine]
+    notes: NoteForm
+    rule: str
+    others: list[Task]
+    may_part: bool
+    refusal: str
+
+
+def task_page(
+    place: Place, task: Task, query: Mapping[str, str], undo: Any = None
+) -> TaskPage:
+    """One task: its trials in order, its scores, and the tasks it may be joined with.
+
+    `undo` is what the session keeps of the last joining. A fixed number of queries.
+    """
+    traces = Trace.objects.filter(task=task).order_by("trial", "id")
+    shown = list(traces.select_related("upload")[:MOST_TRIALS])
+    score = TaskScore.objects.filter(task=task).first()
+    scores = _agents(task)
+    refs = _refs(score)
+    trials = trial_lines(shown, score, scores)
+    detail = score.detail if score else {}
+    return TaskPage(
+        place=place,
+        row=task_row(task),
+        source_words=SOURCE_WORDS[TaskSource(task.source)],
+        scoring=scoring_state(place.project.pk),
+        score=score,
+        headline=headline_of(score, scores) if score else None,
+        agreement=agreement_of(detail["consistency"], refs) if score else None,
+        regimes=_regimes(detail, refs),
+        agents=[_block(one, refs) for one in scores],
+        sketch=sketch_of(score) if score else None,
+        trials=trials,
+        notes=note_form(place, trials, query),
+        rule=RULE,
+        others=suggested_tasks(project=place.project, but=task),
+        may_part=isinstance(undo, dict) and undo.get("into") == task.pk,
+        refusal=place.refusal(Permission.REVIEW),
+    )
+
+
+_WORST_FIRST: Final = {"red": 0, "unstable": 1, "unknown": 2, "green": 3}
+
+
+def _agents(task: Task) -> list[AgentTaskScore]:
+    """The agents of the task: masked first, then the worst."""
+    rows = AgentTaskScore.objects.filter(task=task).select_related("agent")
+    return sorted(
+        rows,
+        key=lambda row: (
+            not row.is_masked,
+            _WORST_FIRST.get(row.colour, 2),
+            row.agent.name.casefold(),
+        ),
+    )
+
+
+def _refs(score: TaskScore | None) -> dict[str, TrialRef]:
+    if score is None:
+        return {}
+    return {
+        one["id"]: TrialRef(int(one["id"]), one["label"], one["outcome"])
+        for one in score.detail["trials"]
+    }
+
+
+def _regimes(
+    detail: Mapping[str, Any], refs: Mapping[str, TrialRef]
+) -> list[Agreement]:
+    """The temperature regimes apart, where there is more than one."""
+    found = [agreement_of(one, refs) for one in detail.get("regimes", [])]
+    return found if len(found) > 1 else []
+
+
+def _block(row: AgentTaskScore, refs: Mapping[str, TrialRef]) -> AgentBlock:
+    detail = row.detail
+    return AgentBlock(
+        score=row,
+        agreement=agreement_of(detail["consistency"], refs),
+        regimes=_regimes(detail, refs),
+        reasons=detail["reasons"][:MOST_REASONS],
+        gaps=detail["gaps"][:MOST_REASONS],
+        how=detail["how"],
+    )

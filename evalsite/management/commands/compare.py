@@ -1,0 +1,155 @@
+"""Compare the trials in trace files without a database, a server or their settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from apps.engine.contracts.patterns import BadPattern, wildcards
+from apps.engine.formats import FORMATS
+from apps.engine.trials import Asked
+from evalsite.offline.asking import CannotAsk, asked_in_file
+from evalsite.offline.compare_table import table_of
+from evalsite.offline.comparing import Wanted, compared
+from evalsite.offline.document import Compared, document_of
+from evalsite.offline.reading import Complaint
+from evalsite.offline.sentences import complaint_line
+from evalsite.offline.trials import HowToScore
+from evalsite.walking import files_below
+
+MASKED, WRONG_CALL, INCOMPLETE = 1, 2, 3
+
+
+class Command(BaseCommand):
+    """Prints who is masked, the agents, the tasks and their forks, gaps and patterns.
+
+    What was not read stands on the error stream. Ends with 0 when nothing is masked and
+    no agent is red, 1 when one is, 2 when it was called wrongly, and 3 when a file could
+    not be read or a trace not be scored, whatever was found in the rest.
+    """
+
+    help = (
+        "Compare repeated runs in trace files: agreement per agent, forks, masking, "
+        "patterns; needs no database and no server. Steps count from 1. Ends with 0 "
+        "when no agent is masked or red, 1 when one is, 2 when called wrongly, 3 when a "
+        "file could not be read or a trace not be scored (before 1)."
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The files, what is asked of agents, which tasks, and how to print."""
+        parser.add_argument(
+            "files",
+            nargs="+",
+            type=Path,
+            metavar="FILES",
+            help="files, folders and archives of traces; - is standard input",
+        )
+        parser.add_argument(
+            "--json", action="store_true", help="one JSON document instead of a table"
+        )
+        parser.add_argument(
+            "--agents",
+            type=Path,
+            metavar="FILE",
+            help="YAML with decisions and contracts of agents and outcomes of tasks",
+        )
+        parser.add_argument(
+            "--task",
+            metavar="PATTERN",
+            help="only tasks of such a name (* and ?, several are cut by |)",
+        )
+        parser.add_argument(
+            "--compare",
+            choices=["decisions", "text"],
+            default="decisions",
+            help="what forks are found by (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--format",
+            choices=[one.slug for one in FORMATS],
+            help="read the files as this format instead of recognising it",
+        )
+        parser.add_argument(
+            "--each",
+            action="store_true",
+            help="read the files of folders one by one, instead of together as a zip",
+        )
+        parser.add_argument(
+            "--exit-zero",
+            action="store_true",
+            help="end with 0 also when an agent is masked or red",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002
+        """Print what was found; exits with the code."""
+        try:
+            wanted = _wanted(options)
+        except (CannotAsk, BadPattern) as error:
+            for sentence in getattr(error, "problems", (str(error),)):
+                _say(sentence)
+            sys.exit(WRONG_CALL)
+        paths = options["files"]
+        if options["each"]:
+            paths = list(files_below(paths))
+        found = compared(paths, wanted, hear=_hear)
+        document = document_of(found)
+        try:
+            _print(document, as_json=options["json"])
+        except BrokenPipeError:
+            # Whoever read this has seen enough; Python would complain at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(_code(found, exit_zero=options["exit_zero"]))
+
+
+def _wanted(options: dict[str, Any]) -> Wanted:
+    asked = Asked()
+    names: dict[str, str] = {}
+    if options["agents"] is not None:
+        asked, names = asked_in_file(options["agents"])
+    how = HowToScore(asked, options["compare"], _takes(options["task"]))
+    return Wanted(how, names, options["format"] or "")
+
+
+def _takes(pattern: str | None) -> Callable[[str], bool] | None:
+    if pattern is None:
+        return None
+    names = wildcards(pattern)
+    return lambda name: names.fullmatch(name) is not None
+
+
+def _code(found: Compared, *, exit_zero: bool) -> int:
+    if any(one.is_incomplete for one in found.said):
+        return INCOMPLETE
+    is_bad = any(
+        one.is_masked or one.verdict.colour == "red" for one in found.project.agents
+    )
+    return MASKED if is_bad and not exit_zero else 0
+
+
+def _print(document: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
+        _write(f"{text}\n")
+    elif document["traces"]:
+        for line in table_of(document):
+            _write(f"{line}\n")
+    sys.stdout.buffer.flush()
+
+
+def _write(text: str) -> None:
+    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+
+
+def _hear(complaint: Complaint) -> None:
+    _say(complaint_line(complaint))
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(line.encode("utf-8", "replace").decode() + "\n")
