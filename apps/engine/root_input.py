@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+from apps.engine.sequences import steps_in_order
 from apps.engine.trace import Step, StepKind, Trace
 
 _USERS: Final = frozenset({"user", "human"})
@@ -23,12 +24,13 @@ def root_input(trace: Trace) -> Any:
 
     `None` where no body was kept or nothing was recorded.
     """
-    for step in trace.steps:
+    steps = steps_in_order(trace)
+    for step in steps:
         if step.kind is StepKind.USER_MESSAGE and step.body is not None:
             said = step.body.output if step.body.output is not None else step.body.input
             if said is not None:
                 return said
-    for step in trace.steps:
+    for step in steps:
         given = _given(step)
         if given is not None:
             return given

@@ -12,6 +12,8 @@ import msgspec
 from apps.engine.bodies.effects import is_write
 from apps.engine.branching.lanes import Spread, TrialPath
 from apps.engine.branching.outcomes import (
+    ENDED,
+    UNDECIDED,
     Branch,
     Fork,
     ForkKind,
@@ -199,7 +201,7 @@ def _branch(aligned: Aligned, way: _Way) -> Branch:
         point = aligned.point(way.shown, at)
     return Branch(
         key="" if point is None else point.key,
-        label=_label(way) if point is None else point.label,
+        label=_label(aligned, way) if point is None else point.label,
         tool="" if point is None else point.tool,
         writes=_writes(aligned, way),
         trial_ids=tuple(sorted([trial.trial_id for trial in trials])),
@@ -228,5 +230,8 @@ def _writes(aligned: Aligned, way: _Way) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))[:_MOST_WRITES]
 
 
-def _label(way: _Way) -> str:
-    return "ended here" if way.is_end else "straight on"
+def _label(aligned: Aligned, way: _Way) -> str:
+    if not way.is_end:
+        return "straight on"
+    has_decided = any(aligned.places[path] for path in way.at)
+    return ENDED if has_decided else UNDECIDED

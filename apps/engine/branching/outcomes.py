@@ -18,6 +18,8 @@ from apps.engine.nulls.association import fisher_exact
 from apps.engine.nulls.intervals import Interval, wilson
 
 DECISIVE_P: Final = 0.05
+ENDED: Final = "ended here"
+UNDECIDED: Final = "decided nothing"
 _SHORT: Final = 70
 
 
@@ -196,7 +198,7 @@ def _share(branch: Branch) -> str:
 
 def _way(branch: Branch) -> str:
     if branch.is_end:
-        return "ended here"
+        return branch.label
     if branch.is_straight:
         return "went straight on"
     label = branch.label
