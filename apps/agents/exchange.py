@@ -65,7 +65,7 @@ class PlannedAgent(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What a file would change. `stamp` is that of what counts while it was made."""
+    """What a file would change; `stamp` names the file and what counted meanwhile."""
 
     agents: tuple[PlannedAgent, ...]
     outcome: Said
@@ -106,7 +106,8 @@ def yaml_of(project_id: int) -> tuple[str, list[str]]:
     tasks = {}
     for row_of_task in held:
         said = dict(row_of_task)
-        tasks[str(said.pop("task", "*"))] = decoded_expectation(said)
+        task = str(said.pop("task", "*"))
+        tasks[task] = decoded_expectation(said)
     return contracts_to_yaml(ContractsFile(agents=agents, tasks=tasks)), left_out
 
 
@@ -156,7 +157,7 @@ def planned(project_id: int, found: ContractsFile) -> Plan:
         outcome=(before[0], list(after.values())),
         outcome_before=before,
         outcome_number=0 if stored.outcome is None else stored.outcome.number,
-        stamp=stamp_of(stored),
+        stamp=_stamp(stored, found),
     )
 
 
@@ -199,10 +200,10 @@ def _outcome(stored: Definitions) -> Said:
     return (None, []) if row is None else (row.decision, row.expectations)
 
 
-def stamp_of(stored: Definitions) -> str:
-    """A text that changes whenever something is asked differently."""
-    encoded_stamp = msgspec.json.encode(stored.stamp)
-    return hashlib.sha256(encoded_stamp).hexdigest()[:16]
+def _stamp(stored: Definitions, found: ContractsFile) -> str:
+    """Changes whenever something is asked differently, and with the file."""
+    said = msgspec.json.encode([stored.stamp, contracts_to_yaml(found)])
+    return hashlib.sha256(said).hexdigest()[:16]
 
 
 def take_file(
@@ -215,8 +216,8 @@ def take_file(
 ) -> Plan:
     """Write everything that the file says, in one transaction; returns what changed.
 
-    Raises `AskedMeanwhile` where what counts is not what the plan `seen` was made of,
-    `BadContractsFile` and `WrongAgent` for what may not be. Safe to run twice: the
+    `seen` is the stamp of the plan that somebody looked at. Raises `AskedMeanwhile`
+    where the file or what counts is another one by now, `BadContractsFile` and `WrongAgent` for what may not be. Safe to run twice: the
     second time nothing changes.
     """
     with transaction.atomic():

@@ -7,12 +7,14 @@ from typing import Final
 
 import msgspec
 
-from apps.engine.branching import Branching, Track
+from apps.engine.branching import Branching, Fork, Track
 
 SLOT: Final = 16
 FOLD: Final = 110
 FEWEST: Final = 5
 """Columns in a row without anything to see that are folded into one."""
+MOST_COLUMNS: Final = 60
+"""With more columns detours are folded too: they make nothing after them different."""
 
 
 class Fold(msgspec.Struct, frozen=True):
@@ -47,9 +49,12 @@ def axis_of(branching: Branching, *, left: int) -> Axis:
 
     A column is plain if none of its nodes belongs to a difference or a detour and no
     fork lies beside it. Five plain ones or more in a row are folded, save the first
-    and the last, which show where the fold begins and ends.
+    and the last, which show where the fold begins and ends. With more than 60 columns
+    detours are plain, and the fold says how many it holds.
     """
-    plain = _plain(branching)
+    is_long = branching.columns > MOST_COLUMNS
+    plain = _plain_of_long(branching) if is_long else _plain(branching)
+    detours = [fork.column for fork in branching.detours]
     xs: list[int] = []
     folds: list[Fold] = []
     folded: set[int] = set()
@@ -57,7 +62,8 @@ def axis_of(branching: Branching, *, left: int) -> Axis:
     for first, last in _stretches(plain, branching.columns):
         count = last - first + 1
         if count >= FEWEST:
-            folds.append(Fold(x, x + FOLD, count, f"… {count} equal steps"))
+            held = sum(first <= column <= last for column in detours)
+            folds.append(Fold(x, x + FOLD, count, _words(count, held)))
             folded.update(range(first, last + 1))
             xs += [x + FOLD // 2] * count
             x += FOLD
@@ -65,6 +71,36 @@ def axis_of(branching: Branching, *, left: int) -> Axis:
             xs += [x + SLOT * (at + 1) for at in range(count)]
             x += SLOT * count
     return Axis(left, tuple(xs), frozenset(folded), tuple(folds), x)
+
+
+def _words(count: int, detours: int) -> str:
+    if not detours:
+        return f"… {count} equal steps"
+    return f"… {count} steps, {detours} detour{'s' if detours > 1 else ''}"
+
+
+def _plain_of_long(branching: Branching) -> set[int]:
+    """The columns in which no trials part or differ; detours do not count."""
+    busy = {track.until for track in branching.tracks}
+    for fork in branching.forks:
+        busy |= {fork.after, fork.column}
+    for fork in branching.differences:
+        busy |= set(range(fork.after, _back_together(branching, fork) + 1))
+    return set(range(branching.columns)) - busy
+
+
+def _back_together(branching: Branching, fork: Fork) -> int:
+    """The column in which all trials of a difference are together again."""
+    ids = {place.trial_id for place in fork.places}
+    lanes = {at for at, one in enumerate(branching.lanes) if one.trial_id in ids}
+    return min(
+        [
+            node.column
+            for node in branching.nodes
+            if node.column > fork.after and lanes <= set(node.trials)
+        ],
+        default=fork.column,
+    )
 
 
 def _plain(branching: Branching) -> set[int]:

@@ -34,8 +34,8 @@ class BranchRow(msgspec.Struct, frozen=True):
 class TableRow(msgspec.Struct, frozen=True):
     """One thing that happens: `kind` is a kind of fork, or `equal`.
 
-    `number` counts the forks from 1, as the marks of the drawing do; `None` for what
-    is no fork. `where` names the places, which count from 1.
+    `number` counts forks and differences from 1, as the marks of the drawing do; `None`
+    for detours and what is equal. `where` names the places, which count from 1.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class TableRow(msgspec.Struct, frozen=True):
 
 def rows_of(branching: Branching) -> tuple[TableRow, ...]:
     """The rows in the order of the columns; equal stretches of each track between."""
-    numbers = {id(fork): at for at, fork in enumerate(branching.forks, start=1)}
+    numbers = {id(fork): at for at, fork in enumerate(branching.in_order, start=1)}
     placed = [
         (fork.after, 1, 0, _fork_row(fork, numbers.get(id(fork))))
         for fork in branching.forks + branching.differences + branching.detours

@@ -23,6 +23,8 @@ LABELS: Final = 190
 _BEND: Final = 10
 _OFFSETS: Final = (-8, 8, -13, 13)
 _WIDEST: Final = 5
+MOST_ROWS: Final = 60
+"""With more trials those that took the same way and ended alike share a row."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -45,7 +47,7 @@ class Dot(msgspec.Struct, frozen=True):
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A numbered fork: `number` counts from 1, the place to which [ and ] go."""
+    """A numbered fork or difference: `number` counts from 1, in the order of [ and ]."""
 
     x: int
     y: int
@@ -55,11 +57,15 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class LaneLabel(msgspec.Struct, frozen=True):
-    """The end of a lane: its trial, how it ended, and how many points it has."""
+    """The end of a lane: its trial, how it ended, and how many points it has.
+
+    `trial_ids` are all trials of the row: several where trials were put together.
+    """
 
     x: int
     y: int
     trial_id: str
+    trial_ids: tuple[str, ...]
     text: str
     outcome: str
     classes: str
@@ -99,15 +105,16 @@ class _Sheet(msgspec.Struct):
 def fork_drawing(branching: Branching) -> ForkDrawing:
     """Return the drawing of `branching`; the same trials give the same drawing.
 
-    Trials are rows in the order of the tree, so that no branch crosses another. Long
-    stretches in which nobody differs are folded ("… 37 equal steps").
+    Trials are rows in the order of the tree, so that no branch crosses another. Of more
+    than 60 trials those with the same points and outcome share one row. Long stretches
+    in which nobody differs are folded ("… 37 equal steps").
     """
     axis = axis_of(branching, left=LEFT)
-    row_of = {lane: row for row, lane in enumerate(_in_tree_order(branching))}
+    row_of = _rows(branching)
     sheet = _Sheet(branching, axis, row_of, axis.right + SLOT)
     return ForkDrawing(
         width=sheet.right + LABELS,
-        height=TOP + ROW * len(branching.lanes),
+        height=TOP + ROW * len(set(row_of.values())),
         label=_label(branching),
         lines=(*_leaders(sheet), *_tracks(sheet), *_loops(sheet)),
         dots=tuple(_dots(sheet)),
@@ -119,12 +126,24 @@ def fork_drawing(branching: Branching) -> ForkDrawing:
 
 
 def _label(branching: Branching) -> str:
-    lanes, forks = len(branching.lanes), len(branching.forks)
+    lanes, forks = len(branching.lanes), len(branching.in_order)
     if not lanes:
         return "No trial to draw."
     places = "no fork" if not forks else "1 fork" if forks == 1 else f"{forks} forks"
     trials = "1 trial" if lanes == 1 else f"{lanes} trials"
     return f"{trials} side by side, {places}. The table below says the same."
+
+
+def _rows(branching: Branching) -> dict[int, int]:
+    """The row of each lane, by the tree."""
+    is_gathered = len(branching.lanes) > MOST_ROWS
+    rows: dict[object, int] = {}
+    row_of: dict[int, int] = {}
+    for number in _in_tree_order(branching):
+        lane = branching.lanes[number]
+        key = (lane.group, lane.nodes, lane.passed) if is_gathered else number
+        row_of[number] = rows.setdefault(key, len(rows))
+    return row_of
 
 
 def _in_tree_order(branching: Branching) -> list[int]:
@@ -191,8 +210,7 @@ def _leaders(sheet: _Sheet) -> Iterator[Line]:
             continue
         y, x = sheet.y_of(track.trials), sheet.axis.x_of(track.until)
         x = max(x, sheet.axis.x_of(track.born) + _BEND)
-        for trial in track.trials:
-            row = sheet.y_of([trial])
+        for row in sorted({sheet.y_of([trial]) for trial in track.trials}):
             bend = x + _BEND
             yield Line(
                 d=f"M{x} {y}C{bend} {y} {x} {row} {bend} {row}H{sheet.right}",
@@ -204,6 +222,8 @@ def _leaders(sheet: _Sheet) -> Iterator[Line]:
 def _loops(sheet: _Sheet) -> Iterator[Line]:
     """Differences and detours: loops that leave the line of their track and return."""
     for fork in sheet.branching.differences + sheet.branching.detours:
+        if sheet.axis.is_folded(fork.column):
+            continue
         y = sheet.y_of(_lanes_of(sheet, fork))
         kind = "difference" if fork.kind is ForkKind.DIFFERENCE else "detour"
         for number, branch in enumerate(_going(fork)):
@@ -289,15 +309,20 @@ def _nodes_of(sheet: _Sheet, fork: Fork, branch: Branch) -> list[int]:
 
 def _marks(sheet: _Sheet) -> Iterator[Mark]:
     decisive = sheet.branching.decisive_fork
-    for number, fork in enumerate(sheet.branching.forks, start=1):
+    taken: set[tuple[int, int]] = set()
+    for number, fork in enumerate(sheet.branching.in_order, start=1):
         classes = f"fork-mark is-{fork.kind}"
         if fork.is_decisive:
             classes += " is-decisive"
         if fork is decisive:
             classes += " is-first-decisive"
+        x, y = sheet.axis.x_of(fork.after), sheet.y_of(_lanes_of(sheet, fork))
+        while (x, y) in taken:
+            x += SLOT
+        taken.add((x, y))
         yield Mark(
-            x=sheet.axis.x_of(fork.after),
-            y=sheet.y_of(_lanes_of(sheet, fork)),
+            x=x,
+            y=y,
             number=number,
             classes=classes,
             title=f"Fork {number}. {fork.sentence}",
@@ -305,16 +330,23 @@ def _marks(sheet: _Sheet) -> Iterator[Mark]:
 
 
 def _labels(sheet: _Sheet) -> Iterator[LaneLabel]:
-    for number, lane in enumerate(sheet.branching.lanes):
-        outcome = outcome_words([lane])
-        points = "1 point" if len(lane.nodes) == 1 else f"{len(lane.nodes)} points"
+    held: dict[int, list[int]] = {}
+    for number in range(len(sheet.branching.lanes)):
+        held.setdefault(sheet.row_of[number], []).append(number)
+    for numbers in held.values():
+        lanes = _held(sheet, numbers)
+        outcome = outcome_words(lanes[:1])
+        count = len(lanes[0].nodes)
+        points = "1 point" if count == 1 else f"{count} points"
+        more = f" and {len(lanes) - 1} more" if len(lanes) > 1 else ""
         yield LaneLabel(
             x=sheet.right + 6,
-            y=sheet.y_of([number]),
-            trial_id=lane.trial_id,
-            text=f"{lane.trial_id}: {outcome}, {points}",
+            y=sheet.y_of(numbers),
+            trial_id=lanes[0].trial_id,
+            trial_ids=tuple([lane.trial_id for lane in lanes]),
+            text=f"{lanes[0].trial_id}{more}: {outcome}, {points}",
             outcome=outcome,
-            classes=f"fork-label {_outcome_class([lane])}",
+            classes=f"fork-label {_outcome_class(lanes)}",
         )
 
 

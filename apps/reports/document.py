@@ -8,55 +8,26 @@ are stored and count from 0; whatever draws them for a person counts from 1.
 from __future__ import annotations
 
 import hashlib
-import math
 from typing import Any, Final
 
 import msgspec
 
 from apps.engine.nulls import Association
+from apps.reports.assessment import AssessmentPart
+from apps.reports.rates import Rate
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
+READABLE: Final = frozenset({1, FORMAT_VERSION})
+"""Version 1 had no verdicts of agents: such a document has no assessment."""
+
 MAX_SIGNALS: Final = 2_000
 MAX_UPLOADS: Final = 200
 MAX_VALUES: Final = 400
 MAX_HISTORY: Final = 20
 
-_Z_95: Final = 1.959963984540054
-
 
 class UnreadableReport(Exception):
     """The stored document is not one that this version can read; says why."""
-
-
-class Rate(msgspec.Struct, frozen=True):
-    """`hits` of `of` with a 95 % Wilson interval; 0 of 0 has no share at all."""
-
-    hits: int
-    of: int
-    share: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-
-def rate_of(hits: int, of: int) -> Rate:
-    """The share and its Wilson score interval (Wilson 1927), 95 %, both of 1.
-
-    With 0 of 0 the share and both bounds are None: no decisions, no precision.
-    """
-    if of == 0:
-        return Rate(hits=hits, of=of)
-    share = hits / of
-    z2 = _Z_95 * _Z_95
-    middle = share + z2 / (2 * of)
-    half = _Z_95 * math.sqrt(share * (1 - share) / of + z2 / (4 * of * of))
-    scale = 1 + z2 / of
-    return Rate(
-        hits=hits,
-        of=of,
-        share=share,
-        low=max(0.0, (middle - half) / scale),
-        high=min(1.0, (middle + half) / scale),
-    )
 
 
 class ChancePart(msgspec.Struct, frozen=True):
@@ -289,7 +260,11 @@ class CountsPart(msgspec.Struct, frozen=True):
 
 
 class HeadlinePart(msgspec.Struct, frozen=True):
-    """What the report leads with. `status` is `not_assessed` until agents are judged."""
+    """What the report leads with.
+
+    `status` is `masked`, `none` where nothing is masked, `unseen` where masking would
+    not be seen, and `not_assessed` until agents are judged.
+    """
 
     status: str
     title: str
@@ -297,7 +272,10 @@ class HeadlinePart(msgspec.Struct, frozen=True):
 
 
 class ReportDocument(msgspec.Struct, frozen=True):
-    """A whole report. Two with equal fields have equal bytes."""
+    """A whole report. Two with equal fields have equal bytes.
+
+    `assessment` is None in documents of format version 1 only.
+    """
 
     format_version: int
     product_version: str
@@ -318,17 +296,7 @@ class ReportDocument(msgspec.Struct, frozen=True):
     uploads: tuple[UploadPart, ...]
     not_checked: tuple[str, ...]
     left_out: tuple[str, ...]
-
-
-NOT_ASSESSED: Final = HeadlinePart(
-    status="not_assessed",
-    title="Masking: not assessed",
-    sentence=(
-        "This version makes no verdicts of single agents, so it cannot say whether an "
-        "agent fails while the outcome is a pass. Nothing here is evidence that every "
-        "agent works."
-    ),
-)
+    assessment: AssessmentPart | None = None
 
 
 def canonical(document: ReportDocument | dict[str, Any]) -> str:
@@ -344,10 +312,10 @@ def sha256_of(text: str) -> str:
 
 def read(document: dict[str, Any]) -> ReportDocument:
     """The typed document of JSON values; raises `UnreadableReport`."""
-    if document.get("format_version") != FORMAT_VERSION:
+    if document.get("format_version") not in READABLE:
         raise UnreadableReport(
             f"This report has format version {document.get('format_version')}, "
-            f"this version of Evalsite reads {FORMAT_VERSION}."
+            f"this version of Evalsite reads 1 to {FORMAT_VERSION}."
         )
     try:
         return msgspec.convert(document, ReportDocument)

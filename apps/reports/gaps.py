@@ -2,28 +2,117 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from apps.engine.consistency import Stability
+from apps.engine.masking import Colour
+from apps.reports.assessment import AgentPart, AssessmentPart
 from apps.reports.document import CheckPart, CountsPart, UploadPart
 from apps.reports.words import number, percent, plural
 
-_NOT_MADE = (
-    "Agents: no verdict of a single agent is made by this version; every agent counts "
-    "as unknown, and masking was not looked for.",
-    "Consistency of repeated trials, branch points and memory were not assessed.",
-    "Nothing was replayed: all evidence is from traces as they were recorded.",
-)
+_MAX_NAMES: Final = 12
+_MAX_GAPS: Final = 40
+_REPLAYED = "Nothing was replayed: all evidence is from traces as they were recorded."
 
 
 def not_checked(
-    counts: CountsPart, checks: tuple[CheckPart, ...], uploads: tuple[UploadPart, ...]
+    counts: CountsPart,
+    checks: tuple[CheckPart, ...],
+    uploads: tuple[UploadPart, ...],
+    found: AssessmentPart,
 ) -> tuple[str, ...]:
-    """Sentences about missing data, refused records, silent checks and absent parts."""
+    """Sentences about missing data, refused records, silent checks and what is unknown."""
     return (
+        *_about_scoring(found),
+        *_about_agents(found),
+        *_about_tasks(found),
         *_about_usage(counts),
         *_about_outcomes(counts),
         *_about_uploads(uploads),
         *_about_checks(checks),
-        *_NOT_MADE,
+        _REPLAYED,
     )
+
+
+def _about_scoring(found: AssessmentPart) -> Iterator[str]:
+    if found.standing.left:
+        yield (
+            f"Traces not scored yet by what is asked now: {number(found.standing.left)}. "
+            "What is said of agents and trials does not rest on them."
+        )
+    elif found.standing.is_behind:
+        yield "Tasks and verdicts were still being brought up to date."
+    stale = [one.target for one in found.patterns if not one.is_current]
+    if not found.patterns:
+        yield "No pattern was searched for over these scores."
+    elif stale:
+        yield f"Patterns of {_listed(stale)} runs are from earlier scores."
+
+
+def _about_agents(found: AssessmentPart) -> Iterator[str]:
+    unknown = [one for one in found.agents if one.colour == Colour.UNKNOWN]
+    idle = [one.name for one in found.agents if not one.traces]
+    if not found.agent_count:
+        yield "Agents: none was judged."
+    if unknown:
+        number_unknown = found.colours.get(Colour.UNKNOWN.value, len(unknown))
+        yield (
+            f"Agents unknown: {number(number_unknown)} of {number(found.agent_count)}, "
+            f"namely {_listed([_with_reason(one) for one in unknown], number_unknown)}. "
+            "Unknown is not green."
+        )
+    if idle:
+        yield f"Exercised by no trace and no task: {_listed(idle)}."
+    yield from _about_contracts(found.agents)
+
+
+def _with_reason(one: AgentPart) -> str:
+    why = one.reasons[0].rstrip(".") if one.reasons else "not judged"
+    return f"{one.name} ({why[:1].lower()}{why[1:]})"
+
+
+def _about_contracts(agents: tuple[AgentPart, ...]) -> Iterator[str]:
+    undecided = [
+        f"{one.name} {number(one.undecided)} of {number(one.held.of)}"
+        for one in agents
+        if one.undecided
+    ]
+    if undecided:
+        yield (
+            f"Contracts that applied and could not be decided: {_listed(undecided)}. "
+            "Undecided is not held."
+        )
+    bare = [one.name for one in agents if one.traces and not one.contracts]
+    if bare:
+        yield f"No contract says what they must hold: {_listed(bare)}."
+    gaps = [f"{one.name}: {gap}" for one in agents for gap in one.gaps if one.contracts]
+    yield from gaps[:_MAX_GAPS]
+    if len(gaps) > _MAX_GAPS:
+        yield f"And {plural(len(gaps) - _MAX_GAPS, 'more gap')} of agents."
+
+
+def _about_tasks(found: AssessmentPart) -> Iterator[str]:
+    tasks = found.consistency
+    few = tasks.by_verdict.get(Stability.INSUFFICIENT.value, 0)
+    if few:
+        yield (
+            f"Tasks insufficient: {number(few)} of {number(tasks.tasks)} have too few "
+            "trials that decided anything to say how stable they are."
+        )
+    if found.tasks.unknown:
+        yield (
+            f"The outcome of {number(found.tasks.unknown)} of "
+            f"{plural(found.tasks.n, 'task')} is unknown. Unknown is not a pass."
+        )
+    if not found.memory.facts:
+        yield "Memory: no fact was declared or seen to be used again."
+
+
+def _listed(names: Sequence[str], total: int | None = None) -> str:
+    shown = list(names[:_MAX_NAMES])
+    more = (len(names) if total is None else total) - len(shown)
+    return ", ".join([*shown, f"and {number(more)} more"] if more > 0 else shown)
 
 
 def _about_usage(counts: CountsPart) -> tuple[str, ...]:

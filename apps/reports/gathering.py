@@ -14,9 +14,9 @@ from apps.reports.document import (
     CountsPart,
     DecisionPart,
     UploadPart,
-    rate_of,
 )
 from apps.reports.inert import one_line
+from apps.reports.rates import rate_of
 from apps.reports.words import number, utc
 from apps.review.models import Signal
 from apps.review.transitions import SignalState, Verdict

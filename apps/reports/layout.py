@@ -6,8 +6,10 @@ from typing import Any
 
 import msgspec
 
+from apps.reports.agent_blocks import agents, leading
 from apps.reports.cards import card_of
 from apps.reports.chance_blocks import checks_answered, findings
+from apps.reports.contract_blocks import contracts
 from apps.reports.document import (
     CheckPart,
     CountsPart,
@@ -41,6 +43,7 @@ from apps.reports.outline import (
     said,
     strong,
 )
+from apps.reports.trial_blocks import trials
 from apps.reports.words import (
     THIN,
     association,
@@ -68,14 +71,17 @@ def outline_of(document: dict[str, Any], *, max_cards: int | None = None) -> Out
         generated_at=moment(report.generated_at),
         facts=_title_facts(report, digest),
         blocks=(
-            _headline(report),
+            *leading(report),
             _tiles(report.counts),
+            *agents(report),
+            *trials(report.assessment),
             *checks_answered(report.checks),
             *_decisions(report),
             *findings(report),
             *_signals(report, max_cards),
             *_not_checked(report),
             *_uploads(report),
+            *contracts(report.assessment),
             *_texts(report.checks),
             *_recompute(report, digest),
         ),
@@ -92,11 +98,6 @@ def _title_facts(report: ReportDocument, digest: str) -> tuple[Fact, ...]:
         Fact("Made with", own(f"Evalsite {report.product_version}")),
         Fact("SHA-256", code(digest)),
     )
-
-
-def _headline(report: ReportDocument) -> Callout:
-    head = report.headline
-    return Callout(tone="unknown", title=head.title, cell=own(head.sentence))
 
 
 def _tiles(counts: CountsPart) -> Tiles:

@@ -14,12 +14,12 @@ from django.db import connection, transaction
 
 from apps.accounts.models import Project, User
 from apps.reports import gathering
+from apps.reports.assessing import assessment_of, headline_of
 from apps.reports.check_parts import checks
 from apps.reports.document import (
     FORMAT_VERSION,
     MAX_SIGNALS,
     MAX_UPLOADS,
-    NOT_ASSESSED,
     ReportDocument,
     SignalPart,
     UploadPart,
@@ -97,6 +97,7 @@ def build(
     counts = gathering.counts(scope)
     answered = checks(scope)
     uploads = gathering.uploads(scope)
+    found = assessment_of(project.pk)
     return ReportDocument(
         format_version=FORMAT_VERSION,
         product_version=product_version(),
@@ -108,15 +109,16 @@ def build(
         filter=_filter_fields(where),
         filter_words=filter_in_words(where, lineup.labels),
         scope_words=_scope_in_words(where, uploads),
-        headline=NOT_ASSESSED,
+        headline=headline_of(found, traces=counts.traces),
         counts=counts,
         checks=answered,
         decisions=gathering.decisions(scope),
         signals=signals,
         signals_selected=selected,
         uploads=uploads,
-        not_checked=not_checked(counts, answered, uploads),
+        not_checked=not_checked(counts, answered, uploads, found),
         left_out=_left_out(selected, signals, counts.uploads),
+        assessment=found,
     )
 
 

@@ -43,7 +43,7 @@ class Paragraph(msgspec.Struct, frozen=True, tag="paragraph", tag_field="block")
 
 
 class Callout(msgspec.Struct, frozen=True, tag="callout", tag_field="block"):
-    """A box that wants to be read: `tone` is `unknown` or `notice`."""
+    """A box that wants to be read: `tone` is `red`, `unknown` or `notice`."""
 
     tone: str
     title: str

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from apps.engine.nulls import Association
-from apps.reports.document import ChancePart, Rate
+from apps.reports.document import ChancePart
+from apps.reports.rates import Rate
 
 THIN: Final = "\u202f"
 NOT_RECORDED: Final = "not recorded"
@@ -63,6 +64,16 @@ def rate(part: Rate) -> str:
     return (
         f"{number(part.hits)} of {number(part.of)} ({percent(part.share)}), "
         f"95{THIN}% interval {percent(part.low)} to {percent(part.high)}"
+    )
+
+
+def short_rate(part: Rate, nothing: str) -> str:
+    """`3 of 12 (25 %; 8.9 % to 53 %)`, or `nothing` for 0 of 0."""
+    if part.share is None or part.low is None or part.high is None:
+        return nothing
+    return (
+        f"{number(part.hits)} of {number(part.of)} ({percent(part.share)}; "
+        f"{percent(part.low)} to {percent(part.high)})"
     )
 
 

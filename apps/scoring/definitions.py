@@ -86,5 +86,6 @@ def _expectations(rows: Sequence[dict[str, Any]]) -> dict[str, OutcomeExpectatio
     found = {}
     for row in rows:
         said = dict(row)
-        found[str(said.pop("task", "*"))] = decoded_expectation(said)
+        task = str(said.pop("task", "*"))
+        found[task] = decoded_expectation(said)
     return found

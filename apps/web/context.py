@@ -53,6 +53,21 @@ _ITEMS = (
     ),
     ("traces", "Traces", "route", ("traces", "trace")),
     ("tasks", "Tasks", "database", ("tasks", "task")),
+    (
+        "agents",
+        "Agents",
+        "bot",
+        (
+            "agents",
+            "agent",
+            "agent-contract-new",
+            "agent-contract",
+            "agent-decision",
+            "agent-outcomes",
+            "agent-outcomes-decision",
+            "agent-file",
+        ),
+    ),
     ("patterns", "Patterns", "search", ("patterns",)),
     (
         "compare",

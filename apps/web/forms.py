@@ -20,6 +20,10 @@ from apps.review.transitions import (
     FailureKind,
     Verdict,
 )
+from apps.verdicts.models import TrialNoteKind
+from apps.verdicts.notes import LONGEST_NOTE
+
+NOTED = [one for one in TrialNoteKind.choices if one[0] != TrialNoteKind.WITHDRAWN]
 
 
 def format_choices() -> list[tuple[str, str]]:
@@ -69,6 +73,21 @@ class JoinForm(forms.Form):
     """The task that takes over the trials of another one, by its name."""
 
     into = forms.CharField(max_length=300, label="Task")
+
+
+class TrialNoteForm(forms.Form):
+    """What a reviewer notes on a trial; steps count from 1, none is the whole trial."""
+
+    trace = WholeField(min_value=1, max_value=2**63 - 1, label="Trial")
+    kind = forms.ChoiceField(choices=NOTED, label="Note")
+    step = WholeField(min_value=1, max_value=2**31 - 1, required=False)
+    note = forms.CharField(max_length=LONGEST_NOTE, required=False, label="Why")
+
+
+class TrialForm(forms.Form):
+    """A trial, by the id of its trace."""
+
+    trace = WholeField(min_value=1, max_value=2**63 - 1, label="Trial")
 
 
 class TraceSetForm(forms.Form):

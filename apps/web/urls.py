@@ -6,11 +6,16 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from apps.web.views import (
     accounts,
+    agent_definitions,
+    agent_files,
+    agent_outcomes,
+    agents,
     blind,
     calibration,
     checks,
     compare,
     contracts,
+    forks,
     health,
     patterns,
     projects,
@@ -54,6 +59,9 @@ task_urls = [
     path("<int:task_id>/rename/", tasks.rename, name="task-rename"),
     path("<int:task_id>/join/", tasks.join, name="task-join"),
     path("<int:task_id>/part/", tasks.part, name="task-part"),
+    path("<int:task_id>/forks/", forks.forks, name="task-forks"),
+    path("<int:task_id>/note/", forks.note, name="task-note"),
+    path("<int:task_id>/note/withdraw/", forks.withdraw, name="task-note-withdraw"),
 ]
 
 set_urls = [
@@ -126,6 +134,47 @@ contract_urls = [
     ),
 ]
 
+one_agent_urls = [
+    path("rename/", agents.rename, name="agent-rename"),
+    path("tools/", agents.name_tools, name="agent-tools"),
+    path("merge/", agents.merge, name="agent-merge"),
+    path("names/", agents.give_name, name="agent-name"),
+    path("decision/", agent_definitions.decision, name="agent-decision"),
+    path("restore/", agent_definitions.restore, name="agent-restore"),
+    path("contracts/new/", agent_definitions.new_contract, name="agent-contract-new"),
+    path("contracts/<int:at>/", agent_definitions.edit_contract, name="agent-contract"),
+    path(
+        "contracts/<int:at>/remove/",
+        agent_definitions.remove_contract,
+        name="agent-contract-remove",
+    ),
+]
+
+agent_urls: list[URLPattern | URLResolver] = [
+    path("", agents.agents, name="agents"),
+    path("new/", agents.new_agent, name="agent-new"),
+    path("file/", agent_files.definitions_file, name="agent-file"),
+    path("definitions.yaml", agent_files.as_yaml, name="agent-yaml"),
+    path("outcomes/", agent_outcomes.outcomes, name="agent-outcomes"),
+    path(
+        "outcomes/remove/",
+        agent_outcomes.remove_expectation,
+        name="agent-outcomes-remove",
+    ),
+    path(
+        "outcomes/restore/",
+        agent_outcomes.restore_outcomes,
+        name="agent-outcomes-restore",
+    ),
+    path(
+        "outcomes/decision/",
+        agent_outcomes.whole_decision,
+        name="agent-outcomes-decision",
+    ),
+    path("<int:agent_id>/", agents.agent, name="agent"),
+    path("<int:agent_id>/", include(one_agent_urls)),
+]
+
 report_urls = [
     path("", reports.reports, name="reports"),
     path("<int:report_id>/", reports.report, name="report"),
@@ -153,6 +202,7 @@ project_urls: list[URLPattern | URLResolver] = [
     path("traces/", include(trace_urls)),
     path("tasks/", include(task_urls)),
     path("patterns/", patterns.patterns, name="patterns"),
+    path("agents/", include(agent_urls)),
     path("compare/", include(compare_urls)),
     path("sets/", include(set_urls)),
     path("queue/", queue.queue, name="queue"),

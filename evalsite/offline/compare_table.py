@@ -146,10 +146,14 @@ def _fork(task: dict[str, Any]) -> Iterator[str]:
         return
     fork = task["forks"][decisive["fork"] - 1]
     number = f"{decisive['fork']} of {task['fork_count']:,}"
-    where = _where(fork["steps"], task["trials"])
-    yield from _wrapped(
-        f"Decisive fork, {number}, {where}: {fork['sentence']}", indent=6
-    )
+    there = [one for one in task["trials"] if one["id"] in fork["steps"]]
+    where = _where(fork["steps"], there)
+    yield from _wrapped(f"Decisive fork, {number}{where}: {fork['sentence']}", indent=6)
+    if not where:
+        for one in there[:MOST_STEPS]:
+            step = fork["steps"][one["id"]]
+            at = "at its end" if step is None else f"at step {step}"
+            yield from _wrapped(f"{one['id']}: {at}", indent=8)
 
 
 def _first(task: dict[str, Any]) -> str:
@@ -158,22 +162,19 @@ def _first(task: dict[str, Any]) -> str:
     return f" The first of {count(task['fork_count'], 'fork')} is at step {task['first_fork']}."
 
 
-def _where(steps: dict[str, int | None], trials: Sequence[dict[str, Any]]) -> str:
-    """`at steps 9, 11, -, 9 of trials 0, 1, 2, 3`; many together as a range."""
+def _where(steps: dict[str, int | None], there: Sequence[dict[str, Any]]) -> str:
+    """`, at steps 9, 11, -, 9 of trials 0, 1, 2, 3`; many together as a range.
+
+    Empty where trials have no number of their own, so that only ids tell them apart.
+    """
     known = [step for step in steps.values() if step is not None]
-    if not known:
-        return "at the end"
-    if len(steps) > MOST_STEPS:
-        return f"at steps {min(known)} to {max(known)}"
-    there = [one for one in trials if one["id"] in steps]
-    numbers = [one["trial"] for one in there if one["trial"] is not None]
-    if len(set(numbers)) < len(there):
-        # Numbers of several files, or none: only the ids tell the trials apart.
-        return joined(
-            [f"at step {steps[one['id']] or '-'} of {one['id']}" for one in there]
-        )
+    if len(there) > MOST_STEPS:
+        return f", at steps {min(known)} to {max(known)}" if known else ", at the end"
+    numbers = {one["trial"] for one in there}
+    if None in numbers or len(numbers) < len(there):
+        return ""
     listed = joined([str(steps[one["id"]] or "-") for one in there])
-    return f"at steps {listed} of trials {joined(map(str, numbers))}"
+    return f", at steps {listed} of trials {joined([str(o['trial']) for o in there])}"
 
 
 def joined(words: Iterable[str]) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from evalsite.offline.reading import STANDARD_INPUT, Complaint
@@ -18,8 +20,8 @@ def once_each(paths: Iterable[Path]) -> tuple[list[Path], list[Complaint]]:
     a file inside a folder that is named too. What cannot be opened stays.
     """
     ordered = sorted(set(paths), key=name_in_words)
-    folders = {path.resolve(): path for path in ordered if path.is_dir()}
-    known: dict[object, Path] = {}
+    folders = {os.path.realpath(path): path for path in ordered if _is_folder(path)}
+    known: dict[str, Path] = {}
     same = _same_sizes(ordered)
     kept: list[Path] = []
     said = []
@@ -35,30 +37,37 @@ def once_each(paths: Iterable[Path]) -> tuple[list[Path], list[Complaint]]:
     return kept, said
 
 
-def _folder_above(path: Path, folders: dict[Path, Path]) -> Path | None:
+def _folder_above(path: Path, folders: dict[str, Path]) -> Path | None:
     if path == STANDARD_INPUT:
         return None
-    return next(
-        (folders[one] for one in path.resolve().parents if one in folders), None
-    )
+    above = Path(os.path.realpath(path)).parents
+    return next((folders[str(one)] for one in above if str(one) in folders), None)
+
+
+def _size(path: Path) -> int | None:
+    """The bytes of a file; `None` for a folder, standard input and what is not there."""
+    if path != STANDARD_INPUT:
+        with suppress(OSError):
+            return path.stat().st_size if path.is_file() else None
+    return None
+
+
+def _is_folder(path: Path) -> bool:
+    with suppress(OSError):
+        return path.is_dir()
+    return False
 
 
 def _same_sizes(paths: Sequence[Path]) -> set[int]:
     """The sizes that more than one of the files have: only those are read for it."""
-    counts: dict[int, int] = defaultdict(int)
-    for path in paths:
-        if path.is_file():
-            counts[path.stat().st_size] += 1
+    counts = Counter([size for path in paths if (size := _size(path)) is not None])
     return {size for size, count in counts.items() if count > 1}
 
 
-def _identity(path: Path, same: set[int]) -> object:
-    if path == STANDARD_INPUT or not path.is_file():
-        return path.resolve() if path.exists() else path
-    if path.stat().st_size not in same:
-        return path.resolve()
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").digest()
-    except OSError:
-        return path
+def _identity(path: Path, same: set[int]) -> str:
+    if path == STANDARD_INPUT:
+        return str(path)
+    if _size(path) in same:
+        with suppress(OSError), path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    return os.path.realpath(path)

@@ -279,7 +279,7 @@ def _task(source: TaskSource, key: str, group: Sequence[FoundTrial]) -> FoundTas
         titles = sorted([one.read.title for one in ordered if one.read.title])
         return FoundTask(
             f"same input {key}",
-            titles[0] if titles else key,
+            titles[0] if titles else f"same input {key}",
             source,
             tuple(ordered),
         )

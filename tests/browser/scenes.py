@@ -22,6 +22,7 @@ from apps.live.encoding import PROTOBUF, decode
 from apps.live.models import LiveTrace
 from apps.live.operations import note_refusals, receive_spans
 from apps.pipeline.flow import read_again
+from apps.pipeline.demo.asked import ask
 from apps.pipeline.lineups import catch_up
 from apps.pipeline.live import assemble_due
 from apps.pipeline.management.commands.demo import sample_files
@@ -44,6 +45,7 @@ from tests.browser.blind_scenes import (
 )
 from tests.browser.line_up_scenes import furnish_line_up, line_up_addresses
 from tests.browser.making import Scene, upload_and_read, wait_until_read
+from tests.browser.score_scenes import settle_scores
 from tests.browser.set_scenes import compare_addresses, make_sets
 from tests.factories import decay_trace
 from tests.formats.archives import zip_of
@@ -205,7 +207,9 @@ def _define_some(project: Project, owner: User) -> None:
 
 
 def _review_some(project: Project, reviewer: User, owner: User) -> None:
-    signals = list(Signal.objects.filter(project=project).order_by("-chance", "pk"))
+    # What is masked stays open, so that the queue leads with it.
+    rows = Signal.objects.filter(project=project, is_masked=False)
+    signals = list(rows.order_by("-chance", "pk"))
     confirmed, dismissed, claimed = signals[:3]
     review.decide(
         signal_id=confirmed.pk,
@@ -252,14 +256,17 @@ def furnish(*, owner: User, reviewer: User, shared: Path | None = None) -> Proje
         user=owner,
         now=now,
     )
+    ask(project_id=project.pk, user_id=owner.pk, now=now)
     _upload_files(project, shared)
     _leave_unfinished(project, owner)
     _send_live(project)
     make_sets(project, owner)
     _define_some(project, owner)
+    settle_scores(project)
     _review_some(project, reviewer, owner)
     furnish_line_up(project, owner, reviewer)
     look_blindly(project, owner, reviewer)
+    settle_scores(project)
     freeze(
         project=project,
         user=owner,
@@ -278,6 +285,7 @@ def _signal_scenes(project: Project) -> list[Scene]:
         "signal-tool-drift": still_open.filter(check_slug="tool-drift").first(),
         "signal-decided": of_project.filter(state="decided").order_by("pk").first(),
         "signal-claimed": of_project.filter(state="claimed").first(),
+        "signal-masked": still_open.filter(is_masked=True).first(),
     }
     return [
         Scene(name, reverse("signal", args=[project.slug, signal.pk]))

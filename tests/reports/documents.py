@@ -9,13 +9,13 @@ import msgspec
 
 from apps.reports.document import (
     FORMAT_VERSION,
-    NOT_ASSESSED,
     ByChancePart,
     ChancePart,
     CheckPart,
     CountsPart,
     DecisionPart,
     EvidencePart,
+    HeadlinePart,
     HistoryPart,
     ReasonPart,
     ReportDocument,
@@ -23,7 +23,13 @@ from apps.reports.document import (
     SignalPart,
     TracePart,
     UploadPart,
-    rate_of,
+)
+from apps.reports.rates import rate_of
+
+NOT_ASSESSED = HeadlinePart(
+    status="not_assessed",
+    title="Masking: not assessed",
+    sentence="This version makes no verdicts of single agents.",
 )
 
 DECAY = CheckPart(
@@ -279,7 +285,7 @@ def decided(check: str, **counts: int) -> DecisionPart:
 
 
 def document(**changes: Any) -> dict[str, Any]:
-    """The JSON values of a document; by default of a project without a signal."""
+    """The JSON values of a document; by default without a signal and an assessment."""
     whole = ReportDocument(
         format_version=FORMAT_VERSION,
         product_version="0.1.0",

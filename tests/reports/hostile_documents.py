@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from apps.reports.document import ReasonPart, SeriesPart
+from tests.reports.assessed import MASKED, assessed
 from tests.reports.documents import (
     DECAY,
     decay_signal,
@@ -101,4 +102,6 @@ def hostile(words: str = HOSTILE, long: str = LONG) -> dict[str, Any]:
             upload(id=5, name="x.json", state="failed", failure=text),
         ),
         not_checked=(f"Upload 5 was not read: {text}",),
+        headline=msgspec.structs.replace(MASKED, sentence=text[:600]),
+        assessment=assessed(text[:240], note=words),
     )

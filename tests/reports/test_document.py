@@ -13,10 +13,10 @@ from apps.reports.document import (
     ChancePart,
     bounded_series,
     canonical,
-    rate_of,
     sha256_of,
 )
 from apps.reports.inert import one_line, visible
+from apps.reports.rates import rate_of
 from apps.reports.signal_parts import evidence_part
 from tests.reports import documents
 

@@ -145,6 +145,16 @@ def test_nothing_decided_is_no_share():
     )
 
 
+def test_a_document_of_the_first_version_is_read_and_says_nothing_of_agents():
+    old = {**documents.document(), "format_version": 1}
+    del old["assessment"]
+    text = markdown.render(old)
+    assert "Masking: not assessed" in text
+    assert "green" not in text
+    assert "Agents beside the outcome" not in text
+    assert "contracts in force" not in text
+
+
 def test_masking_is_not_assessed_and_never_green():
     text = markdown.render(documents.document())
     assert "Masking: not assessed" in text

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -12,67 +10,12 @@ from django.urls import reverse
 from apps.engine.trace import Outcome, OutcomeKind
 from apps.review.models import Signal
 from apps.review.queries import ORDERS
-from apps.traces.models import Trace
-from apps.traces.queries import SORTS, TraceFilter, traces_of
+from apps.traces.queries import TraceFilter, traces_of
 from tests.factories import CHAT, chat_bytes, decay_trace, tools_trace, upload_bytes
 from tests.factories import upload_traces as upload
+from tests.traces.following import follow
 
 FALLING = (100, 90, 80, 70, 60)
-
-
-@pytest.fixture
-def many(project):
-    """120 traces in which every sort has ties."""
-    made = [
-        decay_trace(*FALLING[: 2 + number % 4], name=f"run {number}")
-        if number % 3
-        else tools_trace(*"abc"[: 1 + number % 3], name=f"run {number}")
-        for number in range(120)
-    ]
-    upload(project, *made)
-    return project
-
-
-@pytest.mark.parametrize("size", [1, 7, 50])
-@pytest.mark.parametrize("sort", SORTS)
-def test_pages_of_every_sort_hold_every_trace_once_and_in_order(many, sort, size):
-    where = TraceFilter(sort=sort)
-    everything = list(traces_of(many, where=where))
-    paged: list[Trace] = []
-    while True:
-        edge = paged[-1] if paged else None
-        page = list(traces_of(many, where=where, after=edge)[:size])
-        if not page:
-            break
-        paged += page
-        if size == 1 and len(paged) == 30:
-            everything = everything[:30]
-            break
-    assert [row.pk for row in paged] == [row.pk for row in everything]
-    assert len({row.pk for row in paged}) == len(paged)
-
-
-def follow(client, url: str, pattern: str) -> list[str]:
-    """Every match of `pattern` on every page, following the link to the next."""
-    found: list[str] = []
-    address = url
-    for _ in range(10):
-        text = client.get(address).content.decode()
-        found += dict.fromkeys(re.findall(pattern, text))
-        following = re.search(r'href="([^"]*after=\d+[^"]*|\?before=\d+)"', text)
-        if following is None:
-            return found
-        query = following[1].replace("&amp;", "&")
-        address = query if query.startswith("/") else url.split("?")[0] + query
-    raise AssertionError("The pages do not end.")
-
-
-@pytest.mark.parametrize("sort", SORTS)
-def test_the_links_of_the_trace_list_lead_through_all_traces(client, owner, many, sort):
-    client.force_login(owner)
-    url = reverse("traces", args=[many.slug])
-    found = follow(client, f"{url}?sort={sort}", rf'href="{url}(\d+)/')
-    assert len(found) == len(set(found)) == 120
 
 
 @pytest.mark.parametrize("sort", ORDERS)

@@ -12,6 +12,7 @@ from apps.review.queries import QueueFilter
 from apps.traces.models import Task, Trace
 from apps.traces.trials import place_trace
 from tests.adopting import make_regression_case, shadowed
+from tests.agents.making import expect_passes, make_agent
 from tests.factories import (
     NOW,
     decay_trace,
@@ -46,6 +47,7 @@ def make_rooms() -> dict[str, object]:
     member = make_member(project, Role.VIEWER, "member")
     trace = Trace.objects.get()
     place_trace(trace=trace, task="refund", trial=1)
+    expect_passes(project)
     return {
         "slug": project.slug,
         "upload_id": upload.pk,
@@ -63,4 +65,6 @@ def make_rooms() -> dict[str, object]:
         "case_id": make_regression_case(project).pk,
         "definition_slug": make_contract(project).slug,
         "set_slug": make_trace_set(project).slug,
+        "agent_id": make_agent(project).pk,
+        "at": 1,
     }

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from apps.agents.models import Agent
 from apps.engine.checks import CHECKS
 from apps.pipeline.reading import read_upload
 from apps.reports.models import Report
@@ -51,6 +52,11 @@ def addresses(project) -> list[str]:
             "uploads",
             "traces",
             "tasks",
+            "agents",
+            "agent-outcomes",
+            "agent-outcomes-decision",
+            "agent-file",
+            "agent-yaml",
             "sets",
             "set-new",
             "compare",
@@ -85,7 +91,7 @@ def addresses(project) -> list[str]:
             found += [body, body + "?as=text"]
     for task in Task.objects.filter(project=project)[:3]:
         found.append(reverse("task", args=[slug, task.pk]))
-    found += _comparisons(project)
+    found += _agents(project) + _comparisons(project)
     for one in Definition.objects.filter(project=project, number=1)[:3]:
         found += [
             reverse(name, args=[slug, one.slug])
@@ -105,6 +111,18 @@ def addresses(project) -> list[str]:
             reverse(f"report{form}", args=[slug, report.pk])
             for form in ("", "-markdown", "-pdf", "-json")
         ]
+    return found
+
+
+def _agents(project) -> list[str]:
+    """Some agents, and the forms of what is asked of them."""
+    found = []
+    for agent in Agent.objects.filter(project=project)[:3]:
+        found += [
+            reverse(name, args=[project.slug, agent.pk])
+            for name in ("agent", "agent-decision", "agent-contract-new")
+        ]
+        found.append(found[-3] + "?recent=1")
     return found
 
 

@@ -48,6 +48,12 @@ class Branching(msgspec.Struct, frozen=True):
     left_out: tuple[str, ...] = ()
 
     @property
+    def in_order(self) -> tuple[Fork, ...]:
+        """Forks and differences by column: the order in which they are numbered."""
+        found = (*self.forks, *self.differences)
+        return tuple(sorted(found, key=lambda fork: fork.column))
+
+    @property
     def first_fork(self) -> Fork | None:
         """The first place at which trials part, `None` where they do not."""
         return self.forks[0] if self.forks else None

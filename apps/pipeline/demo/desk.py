@@ -1,8 +1,9 @@
 """The support desk: its memory agent forgets, and the pipeline passes all the same.
 
 Each function returns the traces of one sample file. The memory agent is asked for a
-fact that the customer stated in the first turn; it answers that it knows nothing, and
-the writer copes because the fact still stands in its own prompt.
+fact that the customer stated in the first turn; it finds nothing, because the note of
+the ticket was kept without it, and the writer copes because the fact still stands in
+its own prompt.
 """
 
 from __future__ import annotations
@@ -10,65 +11,175 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from apps.engine.trace import FinishReason, Outcome, OutcomeKind, Trace
+import msgspec
+
+from apps.engine.trace import Outcome, OutcomeKind, Trace
 from apps.pipeline.demo.writing import Script
 
 PASS = Outcome(kind=OutcomeKind.PASS, label="resolved", source="desk.resolution")
 FAIL = Outcome(kind=OutcomeKind.FAIL, label="reopened", source="desk.resolution")
 
-_TICKETS = (
-    ("A-4471", "charged twice for order A-4471", "refund", 38.5),
-    ("B-2093", "received the wrong colour in order B-2093", "exchange", 0.0),
-    ("C-8810", "cannot find the invoice of order C-8810", "invoice", 0.0),
-    ("D-1367", "wants order D-1367 sent to a neighbour", "redirect", 0.0),
+TRIALS = 5
+CALL_BACK = "Please call me back only on the number ending 27."
+ASKED_BY_CUSTOMER = "Thank you. Which number will you call me back on?"
+ASKED_BY_DESK = "Which number does this customer want to be called back on?"
+
+
+class Ticket(msgspec.Struct, frozen=True):
+    """What a customer of the desk writes, and the category that it belongs to."""
+
+    order: str
+    problem: str
+    note: str
+    category: str
+
+    @property
+    def message(self) -> str:
+        """The first message of the customer."""
+        return f"Hello, {self.problem}. {CALL_BACK}"
+
+
+TICKETS = (
+    Ticket("A-4471", "I was charged twice for order A-4471", "charged twice", "refund"),
+    Ticket(
+        "B-2093",
+        "order B-2093 came in the wrong colour",
+        "wrong colour, wants blue",
+        "exchange",
+    ),
+    Ticket(
+        "C-8810",
+        "I cannot find the invoice of order C-8810",
+        "invoice not found",
+        "invoice",
+    ),
+    Ticket(
+        "D-1367",
+        "please give order D-1367 to my neighbour",
+        "parcel to the neighbour",
+        "redirect",
+    ),
 )
 
 
 def support_desk() -> Iterator[Trace]:
-    """Four tickets, three trials each: triage, memory, billing, writer."""
-    for ticket, (order, problem, action, amount) in enumerate(_TICKETS):
-        for trial in range(3):
-            yield _ticket(ticket, trial, (order, problem, action, amount))
+    """Four tickets, five trials each: triage, notes, billing or shipping, memory, writer."""
+    for place, ticket in enumerate(TICKETS):
+        for trial in range(TRIALS):
+            script = Script(number=place * TRIALS + trial).agent("triage")
+            _take_in(script, ticket, trial)
+            if ticket.category in {"refund", "invoice"}:
+                _bill(script, ticket, trial)
+            else:
+                _ship(script, ticket, trial)
+            _ask_memory(script, ticket, trial, by_customer=place == 0)
+            _write(script, ticket, trial, after_customer=place == 0)
+            yield script.trace(
+                f"ticket {place + 1}: {ticket.category}",
+                outcome=PASS,
+                task=f"ticket {place + 1}: {ticket.problem}",
+                trial=trial + 1,
+            )
 
 
-def _ticket(ticket: int, trial: int, facts: tuple[str, str, str, float]) -> Trace:
-    order, problem, action, amount = facts
-    script = Script(number=ticket * 3 + trial)
-    script.agent("triage")
-    script.user(
-        f"Hello, I have {problem}. Please call me back only on the number ending 27."
-    )
+def _take_in(script: Script, ticket: Ticket, trial: int) -> None:
+    """Triage names a category, and a note is kept that leaves out the number."""
+    script.user(ticket.message)
     script.says(
-        f"Category: {action}. The customer names order {order}.",
+        f"Category: {ticket.category}. The customer names order {ticket.order}.",
         tokens=41 + 3 * trial,
         reasoning="One order is named and one wish: a single category is enough.",
     )
-    script.handoff("memory")
-    script.calls("search_notes", [], customer=order[0], topic="call back number")
+    script.handoff("notes")
     script.says(
-        "There are no notes about how this customer wants to be called back.",
-        tokens=19 + trial,
-        reasoning="The search came back empty, so nothing was stored.",
+        "I keep a note of the ticket.",
+        tokens=16 + trial,
+        given=("Keep what the next person needs, in a few words.", ticket.message),
     )
+    script.calls(
+        "save_note",
+        {"saved": True},
+        customer=ticket.order[0],
+        order=ticket.order,
+        note=ticket.note,
+    )
+
+
+def _bill(script: Script, ticket: Ticket, trial: int) -> None:
+    order = ticket.order
     script.handoff("billing")
     script.calls(
         "get_order", {"order": order, "state": "delivered", "paid": 2}, order=order
     )
-    script.says(f"Order {order} qualifies for: {action}.", tokens=33 + 2 * trial)
-    if amount:
-        script.calls("create_refund", {"refund": "R-1", "amount": amount}, order=order)
-    script.handoff("writer")
+    if ticket.category == "invoice":
+        script.says("The invoice is in the archive.", tokens=33 + 2 * trial)
+        script.calls("send_invoice", {"sent": True}, order=order)
+        return
+    if trial == 3:
+        # One look more than in the other trials, and the same decision.
+        script.calls("get_payment", {"payments": 2, "amount": 38.5}, order=order)
+    script.says(f"Order {order} was paid twice: refund one.", tokens=33 + 2 * trial)
+    script.calls(
+        "create_refund", {"refund": "R-1", "state": "booked"}, order=order, amount=38.5
+    )
+
+
+def _ship(script: Script, ticket: Ticket, trial: int) -> None:
+    """Without a neighbour's name the parcel goes one way or the other; both do."""
+    order = ticket.order
+    script.handoff("shipping")
+    script.calls("get_order", {"order": order, "state": "packed"}, order=order)
+    if ticket.category == "exchange":
+        script.says("The blue one is in stock.", tokens=30 + 2 * trial)
+        script.calls("send_replacement", {"sent": True}, order=order, colour="blue")
+    elif trial in {1, 4}:
+        script.says(
+            "The parcel waits in the shop.",
+            tokens=38 + 2 * trial,
+            reasoning="No neighbour is named, so the carrier could not hand it over.",
+        )
+        script.calls("hold_parcel", {"until": "Monday"}, order=order, place="shop")
+    else:
+        script.says(
+            "The carrier tries next door.",
+            tokens=35 + 2 * trial,
+            reasoning="The carrier takes any neighbour of the same house.",
+        )
+        script.calls("redirect_parcel", {"accepted": True}, order=order, to="neighbour")
+
+
+def _ask_memory(
+    script: Script, ticket: Ticket, trial: int, *, by_customer: bool
+) -> None:
+    question = ASKED_BY_CUSTOMER if by_customer else ASKED_BY_DESK
+    script.handoff("memory", asked=None if by_customer else question)
+    if by_customer:
+        script.user(question)
+    script.calls(
+        "search_notes",
+        [{"order": ticket.order, "note": ticket.note}],
+        customer=ticket.order[0],
+        topic="call back",
+    )
     script.says(
-        f"Your {action} for order {order} is under way. "
+        "The notes hold no number for a call back.",
+        tokens=19 + trial,
+        reasoning="One note, and it is about the order only.",
+        given=("Answer from the notes only.", question),
+    )
+
+
+def _write(script: Script, ticket: Ticket, trial: int, *, after_customer: bool) -> None:
+    script.handoff("writer")
+    given = ["Tell the customer what was done.", ticket.message]
+    if after_customer:
+        given.append("Then take the one from my first message.")
+        script.user(given[-1])
+    script.says(
+        f"Your {ticket.category} for order {ticket.order} is under way. "
         "We will call the number ending 27.",
         tokens=58 - trial,
-        finish=FinishReason.STOP,
-    )
-    return script.trace(
-        f"ticket {ticket + 1}: {action}",
-        outcome=PASS,
-        task=f"ticket {ticket + 1}: {problem}",
-        trial=trial + 1,
+        given=given,
     )
 
 
@@ -80,7 +191,16 @@ def delayed_parcel() -> Iterator[Trace]:
             "My parcel Z-5520 was due last Tuesday. Where is it?"
         )
         script.says("Category: delivery. Confidence 0.46.", tokens=22)
-        script.handoff("escalation")
+        script.handoff(
+            "escalation",
+            asked={
+                "confidence": 0.46,
+                "category": "delivery",
+                "language": "en",
+                "channel": "chat",
+                "amount": 24.0,
+            },
+        )
         script.calls("get_order", {"order": "Z-5520", "state": "sent"}, order="Z-5520")
         script.calls(
             "track_parcel", {"last_seen": "hub", "days_silent": 6}, parcel="Z-5520"
@@ -99,7 +219,9 @@ def delayed_parcel() -> Iterator[Trace]:
                 tokens=44,
                 reasoning="The rule says more than five silent days.",
             )
-            script.calls("escalate", {"queue": "carrier claims"}, parcel="Z-5520")
+            script.calls(
+                "escalate", {"queued": True}, queue="carrier claims", parcel="Z-5520"
+            )
             outcome = PASS
         script.says("I have told the customer what happens next.", tokens=29)
         yield script.trace(
@@ -152,9 +274,11 @@ def long_runs() -> Iterator[Trace]:
 
     script = Script(number=43).agent("billing")
     script.user("Refund order A-4471, please.")
-    script.fails("create_refund", "The ledger is locked until 09:00.", order="A-4471")
+    script.calls("get_order", {"order": "A-4471", "paid": 2}, order="A-4471")
+    refund = {"order": "A-4471", "amount": 38.5}
+    script.fails("create_refund", "The ledger is locked until 09:00.", **refund)
     script.says("The ledger is locked; I will try again later.", tokens=24)
-    script.calls("create_refund", {"refund": "R-9", "amount": 38.5}, order="A-4471")
+    script.calls("create_refund", {"refund": "R-9", "state": "booked"}, **refund)
     script.says("The refund R-9 is booked.", tokens=17)
     yield script.trace("refund with a locked ledger", outcome=PASS, task="late refund")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from apps.engine.trace import (
@@ -73,9 +74,10 @@ class Script:
         self._add(StepKind.USER_MESSAGE, seconds=0.1, body=Body(input=text))
         return self
 
-    def handoff(self, name: str) -> Script:
-        """The current agent hands over to `name`."""
-        self._add(StepKind.HANDOFF, seconds=0.1, name=name)
+    def handoff(self, name: str, *, asked: Any = None) -> Script:
+        """The current agent hands over to `name`, with what it asks where that is said."""
+        body = None if asked is None else Body(input=asked)
+        self._add(StepKind.HANDOFF, seconds=0.1, name=name, body=body)
         return self.agent(name, via=Via.HANDOFF)
 
     def says(
@@ -84,16 +86,19 @@ class Script:
         *,
         tokens: int | None,
         reasoning: str | None = None,
-        sent: int | None = None,
-        finish: FinishReason = FinishReason.STOP,
+        given: Sequence[str] = (),
     ) -> Script:
-        """A model call of the current agent; `tokens` None means not reported."""
+        """A model call of the current agent; `tokens` None means not reported.
+
+        `given` are the messages to it, where they are recorded: what its instructions
+        say, then what others said.
+        """
         usage = (
             Usage()
             if tokens is None
             else Usage(
                 state=UsageState.REPORTED,
-                input_total=sent or 240 + 60 * len(self._steps),
+                input_total=240 + 60 * len(self._steps),
                 output_total=tokens,
                 source="usage.output",
             )
@@ -103,9 +108,16 @@ class Script:
             seconds=0.6 + (tokens or 80) / 90,
             status=StepStatus.OK,
             call=ModelCall(
-                provider="example", model="desk-1-mini", finish=finish, usage=usage
+                provider="example",
+                model="desk-1-mini",
+                finish=FinishReason.STOP,
+                usage=usage,
             ),
-            body=Body(output=text, reasoning=reasoning),
+            body=Body(
+                input=_messages(given) if given else None,
+                output=text,
+                reasoning=reasoning,
+            ),
         )
         return self
 
@@ -154,3 +166,10 @@ class Script:
             trial=trial,
             metadata={"system": "support desk", "release": "2026.2"},
         )
+
+
+def _messages(given: Sequence[str]) -> dict[str, Any]:
+    told, *said = given
+    messages = [{"role": "system", "content": told}]
+    messages += [{"role": "user", "content": text} for text in said]
+    return {"messages": messages}

@@ -6,6 +6,7 @@ stored. What was left out, and why, is said.
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,7 @@ from apps.engine.agent_contracts import (
     plain_sentence,
 )
 from apps.engine.agent_names import agent_key
-from apps.engine.bodies.canonical import opened
+from apps.engine.bodies.canonical import canonical, opened
 from apps.engine.conduct import Conduct, InvocationConduct, conducts_of, whole_conduct
 from apps.engine.contracts.budget import Budget
 from apps.engine.extraction import (
@@ -38,7 +39,6 @@ from apps.engine.trace import Trace as EngineTrace
 from apps.scoring.models import Conduct as StoredConduct
 from apps.traces.contents import stored_contents
 from apps.traces.models import BodyChunk, Trace
-from apps.web.pages.bodies import as_text
 
 MOST_TRIED: Final = 50
 MOST_BYTES: Final = 2_000_000
@@ -305,7 +305,8 @@ def decision_preview(recent: Recent, spec: DecisionSpec) -> DecisionPreview:
                 *words[key],
                 count=count,
                 before=[
-                    text for text, _ in writings.get(key, Counter()).most_common(5)
+                    text
+                    for text, _ in writings.get(key, Counter()).most_common(MOST_BEFORE)
                 ],
                 more=max(0, len(writings.get(key, ())) - MOST_BEFORE),
             )
@@ -319,9 +320,17 @@ def decision_preview(recent: Recent, spec: DecisionSpec) -> DecisionPreview:
 
 
 def _in_words(found: Extracted) -> str:
-    if found.state is DecisionState.DECIDED:
-        return found.value.strip('"') if found.value.startswith('"') else found.value
-    return _WITHOUT[found.state]
+    """What is compared, as people read it, or why there is nothing to compare."""
+    if found.state is not DecisionState.DECIDED:
+        return _WITHOUT[found.state]
+    try:
+        value = json.loads(found.value)
+    except (ValueError, RecursionError):
+        # A long decision ends in a hash of itself.
+        return _cut(found.value)
+    if isinstance(value, dict) and set(value) == {"tool", "arguments"}:
+        return _cut(f"{value['tool']} {canonical(value['arguments'])}")
+    return _cut(value if isinstance(value, str) else found.value)
 
 
 def shown(trace: Trace, one: InvocationConduct) -> Tried:
@@ -339,9 +348,14 @@ def brief(value: Any) -> str:
     """A recorded value as at most 280 characters, "" where none is recorded."""
     if value is None:
         return ""
-    text = as_text(opened(value))
+    plain = opened(value)
+    return _cut(plain if isinstance(plain, str) else canonical(plain))
+
+
+def _cut(text: str) -> str:
     line = " ".join(text[: 4 * LONGEST_SHOWN].split())
-    return line if len(line) <= LONGEST_SHOWN else f"{line[: LONGEST_SHOWN - 1]}…"
+    is_cut = len(line) > LONGEST_SHOWN or len(text) > 4 * LONGEST_SHOWN
+    return f"{line[: LONGEST_SHOWN - 1]}…" if is_cut else line
 
 
 def recent_rows(project_id: int, agent: Agent, *, most: int = 6) -> list[Tried]:

@@ -12,7 +12,7 @@ from apps.reports.chance_words import (
     comparison,
     expected_with_interval,
 )
-from apps.reports.document import rate_of
+from apps.reports.rates import rate_of
 from apps.review.queries import check_precision
 from apps.screening.chance_counts import ChanceCount, chance_count
 from apps.screening.lineup import Entry

@@ -1,4 +1,4 @@
-"""What the overview of a project needs: the signals, what could not be checked."""
+"""What the overview of a project needs: masking first, then what is there today."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from apps.traces.queries import (
     project_counts,
     uploads_of,
 )
+from apps.traces.transitions import UploadState
 from apps.web.access import Place
 from apps.web.pages.checks import CheckSummary, check_summaries
+from apps.web.pages.masking import MaskingPart, masking_part
+from apps.web.pages.scoring_state import ScoringState, scoring_state
 from apps.web.pages.uploads import UploadRow, upload_row
 
 
 class OverviewPage(msgspec.Struct, frozen=True):
-    """A project at a glance: the checks that gave a signal, and those that did not.
+    """A project at a glance: agents beside outcomes, then what the checks answered.
 
-    `refusal` says why the reader may not decide signals; empty when they may.
+    `masking` is None until verdicts were settled for the first time. `refusal` says why the reader may not decide signals; empty when they may.
     """
 
     place: Place
@@ -32,6 +35,8 @@ class OverviewPage(msgspec.Struct, frozen=True):
     silent: list[CheckSummary]
     uploads: list[UploadRow]
     refusal: str
+    masking: MaskingPart | None
+    scoring: ScoringState
 
 
 def overview_page(place: Place) -> OverviewPage:
@@ -39,6 +44,8 @@ def overview_page(place: Place) -> OverviewPage:
     checked = check_summaries(
         place, counts_per_check(place.project, lineup=place.lineup)
     )
+    uploads = list(uploads_of(place.project)[:5])
+    newest = next((one for one in uploads if one.state == UploadState.DONE), None)
     return OverviewPage(
         place=place,
         totals=project_counts(place.project),
@@ -46,6 +53,8 @@ def overview_page(place: Place) -> OverviewPage:
         queue=counts(project=place.project, user=place.user),
         checks=[row for row in checked if row.counts.signals],
         silent=[row for row in checked if not row.counts.signals],
-        uploads=[upload_row(upload) for upload in uploads_of(place.project)[:5]],
+        uploads=[upload_row(upload) for upload in uploads],
         refusal=place.refusal(Permission.REVIEW),
+        masking=masking_part(place, newest),
+        scoring=scoring_state(place.project.pk),
     )

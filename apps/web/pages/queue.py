@@ -33,12 +33,16 @@ from apps.review.queries import (
 from apps.screening.chance_counts import chance_count
 from apps.screening.lineup import LineUp
 from apps.screening.queries import CheckCounts, counts_per_check
+from apps.verdicts.queries import Beside, beside_signals
 from apps.web.access import Place
 from apps.web.numbers import whole
+from apps.web.pages.agent_panel import TrialsPart, trials_part
+from apps.web.pages.scoring_state import ScoringState, scoring_state
 from apps.web.words import chance_in_words, number_in_words
 
 VIEWS = (
     ("open", "To review"),
+    ("masked", "Masked"),
     ("mine", "Mine"),
     ("decided", "Decided"),
     ("all", "All"),
@@ -46,6 +50,7 @@ VIEWS = (
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]*")
 _LONGEST_SLUG = 40
 SORT_LABELS = {
+    "masked": "Masked first, then rarest by chance",
     "rarest": "Rarest by chance first",
     "largest": "Largest effect first",
     "newest": "Newest first",
@@ -61,13 +66,14 @@ def filter_from(query: Mapping[str, str]) -> QueueFilter:
         return value if value in allowed else default
 
     return QueueFilter(
-        view=one_of("view", {key for key, _ in VIEWS}, "open"),
+        view=one_of("view", {"open", "mine", "decided", "all"}, "open"),
         check=_slug_in(query.get("check", "")),
         agent=query.get("agent", "").replace("\x00", "")[:300],
         outcome=one_of("outcome", {kind.value for kind in OutcomeKind}, ""),
         usage=one_of("usage", {"missing", "complete"}, ""),
-        upload=whole(query.get("upload", "")),
-        sort=one_of("sort", ORDERS, "rarest"),
+        upload=whole(query.get("upload", "")) or None,
+        masked=query.get("masked", "") == "1",
+        sort=one_of("sort", ORDERS, "masked"),
     )
 
 
@@ -80,7 +86,7 @@ def fields_of(where: QueueFilter) -> dict[str, str]:
     """The filter as form fields; defaults are left out."""
     default = QueueFilter()
     return {
-        name: str(getattr(where, name))
+        name: "1" if getattr(where, name) is True else str(getattr(where, name))
         for name in where.__struct_fields__
         if getattr(where, name) != getattr(default, name)
     }
@@ -94,14 +100,20 @@ def query_of(where: QueueFilter) -> str:
 
 def _report_query(where: QueueFilter) -> str:
     """The filter for the page of reports, whose view is `all` unless the query says."""
-    fields = fields_of(msgspec.structs.replace(where, sort="rarest"))
+    fields = fields_of(msgspec.structs.replace(where, sort="masked"))
     return f"?{urlencode({'view': where.view, **fields})}"
 
 
 class QueueRow(msgspec.Struct, frozen=True):
-    """One signal in the queue. `q` is in words, `standing` says if it is a finding."""
+    """One signal in the queue. `q` is in words, `standing` says if it is a finding.
+
+    `beside` is how its agent and its trace stand, `trials` how far the runs of its task
+    agree; None where there is no task, or no score of it yet.
+    """
 
     signal: Signal
+    beside: Beside
+    trials: TrialsPart | None
     check_label: str
     chance: str
     q: str
@@ -139,6 +151,7 @@ class QueuePage(msgspec.Struct, frozen=True):
     first_query: str
     report_query: str
     refusal: str
+    scoring: ScoringState
     checks: list[tuple[str, str]]
     outcomes: list[str]
     sorts: dict[str, str]
@@ -148,7 +161,7 @@ class QueuePage(msgspec.Struct, frozen=True):
 
 
 def queue_row(
-    signal: Signal, labels: Mapping[str, str], standing: Standing
+    signal: Signal, labels: Mapping[str, str], standing: Standing, beside: Beside
 ) -> QueueRow:
     """One row; the signal comes with its screening and trace."""
     evidence: dict[str, Any] = signal.screening.evidence
@@ -157,6 +170,8 @@ def queue_row(
     chance = evidence.get("chance")
     return QueueRow(
         signal=signal,
+        beside=beside,
+        trials=trials_part(beside.task) if beside.task else None,
         check_label=labels.get(signal.check_slug, signal.check_slug),
         chance=chance_in_words(chance) if chance else "",
         q=q_in_words(signal.q) if signal.q is not None else "",
@@ -171,22 +186,28 @@ def queue_row(
 def _views(
     where: QueueFilter, numbers: QueueCounts
 ) -> list[tuple[str, str, str, int | None, bool]]:
+    """The tabs: key, label, query, count, whether it is shown now.
+
+    What is masked is a part of what is to be reviewed.
+    """
     count = {
         "open": numbers.open + numbers.claimed,
+        "masked": numbers.masked,
         "mine": numbers.mine,
         "decided": numbers.decided,
         "all": numbers.total,
     }
+    current = "masked" if where.masked and where.view == "open" else where.view
     return [
-        (
-            key,
-            label,
-            query_of(msgspec.structs.replace(where, view=key)) or "?",
-            count[key],
-            where.view == key,
-        )
+        (key, label, query_of(_tab(where, key)) or "?", count[key], key == current)
         for key, label in VIEWS
     ]
+
+
+def _tab(where: QueueFilter, key: str) -> QueueFilter:
+    is_masked = key == "masked"
+    view = "open" if is_masked else key
+    return msgspec.structs.replace(where, view=view, masked=is_masked)
 
 
 def _times(count: int, one: str, many: str) -> str:
@@ -237,6 +258,9 @@ def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
     numbers = counts(project=place.project, user=place.user)
     checked = counts_per_check(place.project, lineup=place.lineup)
     standings = standings_of(shown)
+    beside = beside_signals(
+        (one.pk, one.trace_id, one.agent, one.trace.task_id) for one in shown
+    )
     first_lines, other_lines = chance_lines(checked, place.lineup, check=where.check)
     return QueuePage(
         place=place,
@@ -245,7 +269,9 @@ def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
         fields=fields_of(where),
         views=_views(where, numbers),
         rows=[
-            queue_row(signal, place.lineup.labels, standings[signal.pk])
+            queue_row(
+                signal, place.lineup.labels, standings[signal.pk], beside[signal.pk]
+            )
             for signal in shown
         ],
         next_query=(
@@ -262,6 +288,7 @@ def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
         first_query=(text or "?") if edge is not None else "",
         report_query=_report_query(where),
         refusal=place.refusal(Permission.REVIEW),
+        scoring=scoring_state(place.project.pk),
         checks=_check_choices(place.lineup, where.check),
         outcomes=[kind.value for kind in OutcomeKind],
         sorts=SORT_LABELS,

@@ -40,8 +40,10 @@ from apps.screening.queries import counts_per_check, outcome_association
 from apps.traces.queries import bodies_between, invocations_of, steps_of
 from apps.web.access import Place
 from apps.web.forms import DecisionForm
+from apps.web.pages.agent_panel import AgentPanel, agent_panel
 from apps.web.pages.queue import fields_of, query_of
 from apps.web.pages.regression import KeepQuiet, keep_quiet_part
+from apps.web.pages.scoring_state import ScoringState, scoring_state
 from apps.web.pages.steps import StepLine, step_lines
 from apps.web.pages.trace import window_in_words
 from apps.web.words import number_in_words
@@ -114,6 +116,8 @@ class SignalPage(msgspec.Struct, frozen=True):
     second_looks: list[tuple[str, str]]
     parameters: str
     decision_note: str
+    panel: AgentPanel
+    scoring: ScoringState
     q_means: str = Q_MEANS
     finding_rule: str = RULE
 
@@ -306,4 +310,6 @@ def signal_page(
         ],
         parameters=msgspec.json.encode(evidence.get("parameters") or {}).decode(),
         decision_note=_decision_note(history),
+        panel=agent_panel(signal.trace),
+        scoring=scoring_state(place.project.pk),
     )

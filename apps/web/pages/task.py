@@ -30,7 +30,10 @@ MOST_REASONS: Final = 8
 
 
 class AgentBlock(msgspec.Struct, frozen=True):
-    """One agent over the trials of the task: verdict, agreement, contracts, reasons."""
+    """One agent over the trials of the task: verdict, agreement, contracts, reasons.
+
+    `is_whole`: its decisions are those of the whole system, which stand above.
+    """
 
     score: AgentTaskScore
     agreement: Agreement
@@ -38,6 +41,7 @@ class AgentBlock(msgspec.Struct, frozen=True):
     reasons: list[str]
     gaps: list[str]
     how: list[str]
+    is_whole: bool
 
     @property
     def judged(self) -> int:
@@ -65,6 +69,16 @@ class TaskPage(msgspec.Struct, frozen=True):
     may_part: bool
     refusal: str
 
+    @property
+    def known(self) -> int:
+        """How many scored trials passed or failed."""
+        return self.score.passed + self.score.failed if self.score else 0
+
+    @property
+    def open(self) -> int:
+        """How many scored trials have no known outcome."""
+        return self.score.trials - self.known if self.score else 0
+
 
 def task_page(
     place: Place, task: Task, query: Mapping[str, str], undo: Any = None
@@ -74,7 +88,7 @@ def task_page(
     `undo` is what the session keeps of the last joining. A fixed number of queries.
     """
     traces = Trace.objects.filter(task=task).order_by("trial", "id")
-    shown = list(traces.select_related("upload")[:MOST_TRIALS])
+    shown = list(traces.select_related("task")[:MOST_TRIALS])
     score = TaskScore.objects.filter(task=task).first()
     scores = _agents(task)
     refs = _refs(score)
@@ -89,7 +103,7 @@ def task_page(
         headline=headline_of(score, scores) if score else None,
         agreement=agreement_of(detail["consistency"], refs) if score else None,
         regimes=_regimes(detail, refs),
-        agents=[_block(one, refs) for one in scores],
+        agents=[_block(one, refs, detail) for one in scores],
         sketch=sketch_of(score) if score else None,
         trials=trials,
         notes=note_form(place, trials, query),
@@ -133,7 +147,9 @@ def _regimes(
     return found if len(found) > 1 else []
 
 
-def _block(row: AgentTaskScore, refs: Mapping[str, TrialRef]) -> AgentBlock:
+def _block(
+    row: AgentTaskScore, refs: Mapping[str, TrialRef], whole: Mapping[str, Any]
+) -> AgentBlock:
     detail = row.detail
     return AgentBlock(
         score=row,
@@ -142,4 +158,5 @@ def _block(row: AgentTaskScore, refs: Mapping[str, TrialRef]) -> AgentBlock:
         reasons=detail["reasons"][:MOST_REASONS],
         gaps=detail["gaps"][:MOST_REASONS],
         how=detail["how"],
+        is_whole=detail["consistency"] == whole.get("consistency"),
     )

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from apps.engine.consistency import LABELS, REGIME_LABELS, Regime, Stability
+from apps.scoring.models import AgentTaskScore, TaskScore
 
 MOST_ANSWERS: Final = 12
 MOST_TRIALS: Final = 12
@@ -95,6 +96,16 @@ def stability_word(
         tone="red" if is_wrong else _TONES[verdict],
         k=majority,
         n=trials,
+    )
+
+
+def word_of(score: TaskScore | AgentTaskScore) -> StabilityWord:
+    """The word for a stored score: of a whole task, or of one agent in it."""
+    return stability_word(
+        score.consistency,
+        is_wrong=score.is_stable_but_wrong,
+        majority=score.majority,
+        trials=score.trials,
     )
 
 

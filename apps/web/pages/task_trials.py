@@ -43,6 +43,12 @@ class TrialLine(msgspec.Struct, frozen=True):
     history: tuple[TrialNote, ...]
 
     @property
+    def name(self) -> str:
+        """The name of the trace, where the label and the task do not say it already."""
+        task = str(self.trace.task) if self.trace.task else ""
+        return "" if self.trace.name in {self.label, task} else self.trace.name
+
+    @property
     def may_be_sound(self) -> bool:
         """Whether it can be sound but wrong: it did not pass."""
         return self.outcome != "green"

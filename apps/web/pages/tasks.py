@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -21,8 +22,10 @@ from apps.traces.trials import suggested_tasks
 from apps.web.access import Place
 from apps.web.numbers import whole
 from apps.web.pages.scoring_state import ScoringState, scoring_state
+from apps.web.pages.task_agreement import StabilityWord, word_of
 
 MOST_AGENTS: Final = 200
+_LABEL: Final = re.compile(r"“([^”]{34})[^”]{2,}”")
 
 SOURCE_WORDS: Final = {
     TaskSource.FILE: "named in the file",
@@ -84,6 +87,21 @@ class TaskLine(msgspec.Struct, frozen=True):
     signals: int
     score: TaskScore | None
 
+    @property
+    def known(self) -> int:
+        """How many scored trials passed or failed."""
+        return self.score.passed + self.score.failed if self.score else 0
+
+    @property
+    def decisive(self) -> str:
+        """What the outcomes hang on, in short: labels and chance cut to a few words."""
+        return "" if self.score is None else in_short(self.score.decisive)
+
+    @property
+    def word(self) -> StabilityWord | None:
+        """How stable what the whole system decided is."""
+        return None if self.score is None else word_of(self.score)
+
 
 class TasksPage(msgspec.Struct, frozen=True):
     """One page of the tasks of a project with its filters."""
@@ -106,6 +124,16 @@ class TasksPage(msgspec.Struct, frozen=True):
     stabilities: dict[str, str]
     forks: dict[str, str]
     sorts: dict[str, str]
+
+
+def in_short(decisive: str) -> str:
+    """The sentence of a decisive fork with its labels cut and its p in brackets."""
+    said, _, chance = decisive.partition(" Fisher's exact p is ")
+    short = _LABEL.sub(r"“\1…”", said).rstrip(".")
+    p, _, caveat = chance.rstrip(".").partition(": ")
+    if not p:
+        return short
+    return f"{short} (p {p}, few trials)." if caveat else f"{short} (p {p})."
 
 
 def filter_from(query: Mapping[str, str]) -> TaskFilter:

@@ -22,6 +22,8 @@ from apps.traces.queries import (
 from apps.traces.transitions import RawKept, UploadSource
 from apps.web.access import Place
 from apps.web.numbers import whole
+from apps.web.pages.agent_panel import AgentPanel, agent_panel
+from apps.web.pages.scoring_state import ScoringState, scoring_state
 from apps.web.pages.steps import StepLine, duration_between, step_lines
 from apps.web.pages.uploads import FORMAT_LABELS
 from apps.web.words import chance_in_words, number_in_words
@@ -66,6 +68,8 @@ class TracePage(msgspec.Struct, frozen=True):
     may_download: bool
     labels: list[tuple[str, Any]]
     metadata: list[tuple[str, Any]]
+    panel: AgentPanel
+    scoring: ScoringState
 
 
 def answer_rows(place: Place, trace: Trace) -> list[AnswerRow]:
@@ -168,4 +172,6 @@ def trace_page(place: Place, trace: Trace, query: Mapping[str, str]) -> TracePag
         format_label=FORMAT_LABELS.get(trace.format, trace.format),
         labels=sorted(trace.labels.items()),
         metadata=sorted(trace.metadata.items()),
+        panel=agent_panel(trace),
+        scoring=scoring_state(place.project.pk),
     )

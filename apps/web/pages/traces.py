@@ -8,8 +8,10 @@ from urllib.parse import urlencode
 import msgspec
 
 from apps.accounts.permissions import Permission
+from apps.agents.models import Agent
 from apps.engine.formats import ARCHIVE, labels
 from apps.engine.trace import OutcomeKind
+from apps.scoring.models import TraceScore
 from apps.traces.models import Task, Trace, Upload
 from apps.traces.queries import (
     PAGE_SIZE,
@@ -19,6 +21,7 @@ from apps.traces.queries import (
     project_counts,
     traces_of,
 )
+from apps.verdicts.queries import scored_traces, trace_scores
 from apps.web.access import Place
 from apps.web.numbers import whole
 
@@ -36,12 +39,43 @@ USAGE_LABELS = {
 }
 
 
+VERDICT_LABELS = {
+    "masked": "Masked: passed, an agent red",
+    "gap": "Failed, every agent green",
+}
+AGENT_LABELS = {
+    "masked": "masked: it is red, the trace passed",
+    "red": "red",
+    "unknown": "unknown",
+    "green": "green",
+}
+
+
+class VerdictFilter(msgspec.Struct, frozen=True):
+    """Which verdict a trace, or one agent in it, is to have."""
+
+    verdict: str = ""
+    by: int | None = None
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether anything is filtered."""
+        return self != VerdictFilter()
+
+
 class TracesPage(msgspec.Struct, frozen=True):
-    """One page of traces with its filters."""
+    """One page of traces with its filters; `agent` is the one that verdicts are of.
+
+    Rows are traces with their scores, None where a trace is not scored yet.
+    """
 
     place: Place
     where: TraceFilter
-    rows: list[Trace]
+    judged: VerdictFilter
+    agent: Agent | None
+    verdicts: dict[str, str]
+    is_narrowed: bool
+    rows: list[tuple[Trace, TraceScore | None]]
     next_query: str
     first_query: str
     shown: str
@@ -79,20 +113,37 @@ def filter_from(query: Mapping[str, str]) -> TraceFilter:
     )
 
 
-def query_of(where: TraceFilter, **more: object) -> str:
-    """The filter as a query string with its question mark."""
-    default = TraceFilter()
+def verdict_filter_from(query: Mapping[str, str], agent: Agent | None) -> VerdictFilter:
+    """The verdict that a URL asks for; a colour is that of `agent`."""
+    verdict = query.get("verdict", "")
+    allowed = VERDICT_LABELS if agent is None else AGENT_LABELS
+    return VerdictFilter(
+        verdict if verdict in allowed else "", None if agent is None else agent.pk
+    )
+
+
+def _agent(place: Place, query: Mapping[str, str]) -> Agent | None:
+    by = whole(query.get("by", ""))
+    if by is None:
+        return None
+    return Agent.objects.filter(project=place.project, pk=by).first()
+
+
+def query_of(*filters: TraceFilter | VerdictFilter, **more: object) -> str:
+    """The filters as a query string with its question mark."""
     fields = {
         name: getattr(where, name)
+        for where in filters
         for name in where.__struct_fields__
-        if getattr(where, name) != getattr(default, name)
+        if getattr(where, name) != getattr(type(where)(), name)
     }
     return "?" + urlencode({**fields, **more})
 
 
 def traces_page(place: Place, query: Mapping[str, str]) -> TracesPage:
     """One page of the traces that the URL asks for."""
-    where = filter_from(query)
+    where, agent = filter_from(query), _agent(place, query)
+    judged = verdict_filter_from(query, agent)
     project = place.project
     edge = whole(query.get("after", ""))
     last = (
@@ -100,15 +151,26 @@ def traces_page(place: Place, query: Mapping[str, str]) -> TracesPage:
         if edge is not None
         else None
     )
-    found = list(traces_of(project, where=where, after=last)[: PAGE_SIZE + 1])
+    matching = scored_traces(
+        traces_of(project, where=where, after=last),
+        project_id=project.pk,
+        verdict=judged.verdict,
+        agent_id=judged.by,
+    )
+    found = list(matching[: PAGE_SIZE + 1])
     shown = found[:PAGE_SIZE]
     more = len(found) > PAGE_SIZE
+    scores = trace_scores([trace.pk for trace in shown])
     return TracesPage(
         place=place,
         where=where,
-        rows=shown,
-        next_query=query_of(where, after=shown[-1].pk) if more else "",
-        first_query=query_of(where) if last is not None else "",
+        judged=judged,
+        agent=agent,
+        verdicts=VERDICT_LABELS if agent is None else AGENT_LABELS,
+        is_narrowed=where.is_narrowed or judged.is_narrowed,
+        rows=[(trace, scores.get(trace.pk)) for trace in shown],
+        next_query=query_of(where, judged, after=shown[-1].pk) if more else "",
+        first_query=query_of(where, judged) if last is not None else "",
         shown=f"{len(shown)} {'trace' if len(shown) == 1 else 'traces'} shown",
         totals=project_counts(project),
         upload=Upload.objects.filter(project=project, pk=where.upload or 0).first(),
@@ -120,6 +182,7 @@ def traces_page(place: Place, query: Mapping[str, str]) -> TracesPage:
         outcomes=[kind.value for kind in OutcomeKind],
         usages=USAGE_LABELS,
         sorts=SORT_LABELS,
-        may_make_sets=place.can(Permission.MANAGE_SETS),
+        # A set freezes what the traces themselves say, not what is said of them.
+        may_make_sets=place.can(Permission.MANAGE_SETS) and not judged.is_narrowed,
         set_query=query_of(where),
     )

@@ -11,7 +11,8 @@ from apps.accounts.permissions import Permission
 from apps.traces import trials
 from apps.web.access import Place, in_project
 from apps.web.forms import JoinForm, PlaceForm, TaskNameForm, first_error
-from apps.web.pages.tasks import task_page, tasks_page
+from apps.web.pages.task import task_page
+from apps.web.pages.tasks import tasks_page
 from apps.web.views.errors import refusal
 
 UNDO_PLACE = "undo_place"
@@ -22,7 +23,7 @@ _MOST_UNDONE = 20
 @require_safe
 @in_project(Permission.VIEW)
 def tasks(request: HttpRequest, place: Place) -> HttpResponse:
-    """The tasks of a project with their trials and outcomes."""
+    """The tasks of a project, filtered and sorted by the URL."""
     page = tasks_page(place, request.GET)
     return render(request, "web/tasks.html", {"page": page})
 
@@ -30,9 +31,9 @@ def tasks(request: HttpRequest, place: Place) -> HttpResponse:
 @require_safe
 @in_project(Permission.VIEW)
 def task(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
-    """One task with its trials."""
+    """One task: its trials, agents and forks."""
     undo = request.session.get(UNDO_JOIN)
-    page = task_page(place, place.task(task_id), undo)
+    page = task_page(place, place.task(task_id), request.GET, undo)
     return render(request, "web/task.html", {"page": page})
 
 

@@ -1,4 +1,4 @@
-"""Measure uploads, parsing, memory, checks, labelled traces and searches."""
+"""Measure uploads, parsing, memory, checks, labels, patterns and forks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from evalsite.embedded import start_embedded
 from evalsite.places import PROJECT_DIR, embedded_urls
 
-PARTS = ("ingest", "formats", "memory", "checks", "labels", "patterns")
+PARTS = ("ingest", "formats", "memory", "checks", "labels", "patterns", "branching")
 WITH_SERVERS = frozenset({"ingest"})
 
 
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         "format's parsing speed beside a bare JSON or protobuf parse, the peak memory "
         "of reading large files, CPU time of the checks per trace and per step, and how "
         "often signals point at the step that people have labelled; and how often a "
-        "planted pattern is found and chance alone gives none."
+        "planted pattern or fork is found, and chance alone gives none."
     )
     requires_system_checks = []
 

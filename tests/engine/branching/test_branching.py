@@ -148,6 +148,7 @@ def test_a_trial_without_a_decision_is_said_and_ends_at_the_start():
     found = together("", "a b", "a b")
     (fork,) = found.forks
     assert (fork.after, fork.kind) == (-1, ForkKind.ENDED)
+    assert ways(fork) == {"a": ("t1", "t2"), "decided nothing": ("t0",)}
     assert codes(found) == {"no_points", "no_common_step", "different_length"}
     assert "1 of 3 trials made no decision" in found.statements[0].sentence
 

@@ -12,7 +12,8 @@ from django.utils import timezone
 from apps.accounts.models import Project, User
 from apps.accounts.operations import create_project
 from apps.engine.formats.evalsite_writer import dump
-from apps.pipeline.demo import desk
+from apps.pipeline.demo import desk, doubtful
+from apps.pipeline.demo.asked import ask
 from apps.pipeline.flow import submit_upload
 from apps.traces.storage import receive
 
@@ -34,6 +35,10 @@ def sample_files() -> Iterator[tuple[str, bytes]]:
         "long-runs.evalsite.jsonl",
         b"".join(dump(trace) for trace in desk.long_runs()),
     )
+    yield (
+        "escalation-trials.evalsite.jsonl",
+        b"".join(dump(trace) for trace in doubtful.escalation_trials()),
+    )
     yield "night-desk.chat.jsonl", desk.usage_missing()
 
 
@@ -43,7 +48,7 @@ class Command(BaseCommand):
     help = "Create the first user and the demo project, unless there is any user."
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002
-        """Create the owner and the project, and submit the sample files."""
+        """Create the owner and the project, ask its agents, submit the sample files."""
         if User.objects.exists():
             return
         now = timezone.now()
@@ -58,6 +63,7 @@ class Command(BaseCommand):
             description="An invented support desk. Its memory agent forgets, and the "
             "pipeline passes all the same.",
         )
+        ask(project_id=project.pk, user_id=owner.pk, now=now)
         for name, content in sample_files():
             received = receive([content], limit=settings.MAX_UPLOAD_BYTES, name=name)
             submit_upload(project=project, received=received, user=owner, now=now)

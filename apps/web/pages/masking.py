@@ -1,0 +1,250 @@
+"""What the overview leads with: masking, what changed, what was not covered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from apps.engine.consistency import Share, share
+from apps.engine.masking import COLOURS, Gap, GapKind, Masking, ReasonCode
+from apps.traces.models import Upload
+from apps.verdicts.models import AgentVerdict
+from apps.verdicts.queries import (
+    Change,
+    ProjectStanding,
+    UploadStanding,
+    agent_verdicts,
+    mixed_tasks,
+    project_standing,
+    upload_standing,
+)
+from apps.web.access import Place
+
+MOST_MASKED = 20
+MOST_CHANGES = 6
+MOST_GAPS = 6
+MOST_AGENTS = 12
+
+
+class MaskedRow(msgspec.Struct, frozen=True):
+    """One masked agent: in how many traces and tasks that passed, and why."""
+
+    agent_id: int | None
+    name: str
+    colour: str
+    headline: str
+    traces: Share
+    tasks: Share
+    reason: str
+
+
+class GapRow(msgspec.Struct, frozen=True):
+    """Something that was not covered; `act` says what its link is for."""
+
+    is_mirror: bool
+    sentence: str
+    agent_id: int | None
+    agent: str
+    act: str
+
+
+class AgentRow(msgspec.Struct, frozen=True):
+    """One agent in the table of verdicts."""
+
+    agent_id: int
+    name: str
+    colour: str
+    traces: int
+    tasks: int
+    is_masked: bool
+    contracts: str
+    stability: str
+    reason: str
+
+
+class MaskingPart(msgspec.Struct, frozen=True):
+    """Verdicts of the agents of a project beside its outcomes.
+
+    `tone` colours the headline; `unwritten` is the agent to begin with where no agent
+    has a contract. `last` is what the newest upload brought.
+    """
+
+    headline: str
+    tone: str
+    symbol: str
+    note: str
+    masked: list[MaskedRow]
+    more_masked: int
+    mirrors: list[GapRow]
+    changes: list[Change]
+    gaps: list[GapRow]
+    more_gaps: list[GapRow]
+    agents: list[AgentRow]
+    agent_count: int
+    counts: dict[str, int]
+    standing: ProjectStanding
+    mixed: int
+    unwritten: AgentRow | None
+    is_unnamed: bool
+    upload: Upload | None
+    last: UploadStanding | None
+
+
+def masking_part(place: Place, upload: Upload | None) -> MaskingPart | None:
+    """What is said of the agents of a project; `None` where nothing was settled yet."""
+    standing = project_standing(place.project.pk)
+    if standing is None:
+        return None
+    verdicts = list(agent_verdicts(place.project.pk))
+    ids = {str(row.agent): row.agent_id for row in verdicts}
+    rows = [_agent_row(row) for row in verdicts]
+    report = standing.report
+    mirrors, gaps = _gaps(report.gaps, ids)
+    tone, symbol = _tone(report.maskings, rows, standing)
+    return MaskingPart(
+        headline=report.headline,
+        tone=tone,
+        symbol=symbol,
+        note=_note(report.maskings, standing),
+        masked=[_masked_row(one, ids) for one in report.maskings[:MOST_MASKED]],
+        more_masked=max(0, len(report.maskings) - MOST_MASKED),
+        mirrors=mirrors,
+        changes=_newest(standing.changes)[:MOST_CHANGES],
+        gaps=gaps[:MOST_GAPS],
+        more_gaps=gaps[MOST_GAPS:],
+        agents=rows[:MOST_AGENTS],
+        agent_count=len(rows),
+        counts=_counts(rows),
+        standing=standing,
+        mixed=mixed_tasks(place.project.pk),
+        unwritten=_to_begin_with(verdicts, rows),
+        is_unnamed=bool(verdicts) and not any(row.agent.key for row in verdicts),
+        upload=upload,
+        last=(
+            upload_standing(project_id=place.project.pk, upload_id=upload.pk)
+            if upload
+            else None
+        ),
+    )
+
+
+def _newest(changes: Sequence[Change]) -> list[Change]:
+    """The newest changes first; of those that came together the worst."""
+    order = [colour.value for colour in COLOURS]
+    worst = sorted(changes, key=lambda one: order.index(one.after))
+    return sorted(worst, key=lambda one: one.at, reverse=True)
+
+
+def _counts(rows: Sequence[AgentRow]) -> dict[str, int]:
+    """How many agents have each colour, from worst to best; those that occur."""
+    colours = [row.colour for row in rows]
+    return {one: colours.count(one) for one in COLOURS if one in colours}
+
+
+def _tone(
+    maskings: Sequence[Masking], rows: Sequence[AgentRow], standing: ProjectStanding
+) -> tuple[str, str]:
+    """The tone and the symbol of the headline: green only where all is known and green."""
+    if maskings:
+        is_red = any(one.colour == "red" for one in maskings)
+        return ("red", "circle-x") if is_red else ("amber", "triangle-alert")
+    is_green = bool(rows) and all(row.colour == "green" for row in rows)
+    if is_green and standing.traces.counts.passed:
+        return "green", "circle-check"
+    return "", "circle-help"
+
+
+def _note(maskings: Sequence[Masking], standing: ProjectStanding) -> str:
+    if not maskings:
+        return ""
+    passed = standing.passed_traces
+    return (
+        f"End to end {passed.words} of the traces with a known outcome passed; that "
+        "alone would not show it."
+    )
+
+
+def _masked_row(one: Masking, ids: dict[str, int]) -> MaskedRow:
+    return MaskedRow(
+        agent_id=ids.get(one.agent),
+        name=one.agent,
+        colour=one.colour.value,
+        headline=one.headline,
+        traces=one.traces,
+        tasks=one.tasks,
+        reason=one.reasons[0].sentence if one.reasons else "",
+    )
+
+
+def _gaps(
+    gaps: Sequence[Gap], ids: dict[str, int]
+) -> tuple[list[GapRow], list[GapRow]]:
+    """The mirrors (failed behind green agents), and what else is not covered."""
+    rows = [
+        GapRow(
+            is_mirror=one.kind is GapKind.FAILURE_UNSEEN,
+            sentence=one.sentence,
+            agent_id=ids.get(one.agent),
+            agent=one.agent,
+            act=_act(one),
+        )
+        for one in gaps
+    ]
+    return (
+        [row for row in rows if row.is_mirror],
+        [row for row in rows if not row.is_mirror],
+    )
+
+
+def _act(gap: Gap) -> str:
+    is_unwritten = gap.reason and gap.reason.code is ReasonCode.NO_CONTRACT
+    return "Write a contract" if is_unwritten else "Open the agent"
+
+
+def _agent_row(row: AgentVerdict) -> AgentRow:
+    found = row.evidence
+    reasons: list[dict[str, Any]] = row.detail.get("reasons") or []
+    return AgentRow(
+        agent_id=row.agent_id,
+        name=str(row.agent),
+        colour=row.colour,
+        traces=row.traces,
+        tasks=row.tasks,
+        is_masked=bool(row.masked_traces or row.masked_tasks),
+        contracts=_contracts(found),
+        stability=_stability(found),
+        reason=reasons[0]["sentence"] if reasons else "",
+    )
+
+
+def _contracts(found: dict[str, int]) -> str:
+    """In how many of their applications the contracts held."""
+    if not found.get("contracts"):
+        return "none"
+    applied = sum(found.get(name, 0) for name in ("held", "broken", "undecided"))
+    return share(
+        found.get("held", 0), applied, nothing="none applied to what it did"
+    ).words.replace("; 95 % interval", ",")
+
+
+def _stability(found: dict[str, int]) -> str:
+    """How many of its scored tasks are stable."""
+    names = ("stable", "drifting", "non_deterministic", "insufficient")
+    scored = sum(found.get(name, 0) for name in names)
+    if not scored:
+        return "no task"
+    few = found.get("insufficient", 0)
+    return f"{found.get('stable', 0):,} of {scored:,} stable" + (
+        f", {few:,} with too few trials" if few else ""
+    )
+
+
+def _to_begin_with(
+    verdicts: Sequence[AgentVerdict], rows: Sequence[AgentRow]
+) -> AgentRow | None:
+    """Where no agent has a contract: the one that acts in the most traces."""
+    if not rows or any(row.evidence.get("contracts") for row in verdicts):
+        return None
+    return max(rows, key=lambda row: row.traces)
