@@ -80,9 +80,7 @@ def make_masked_desk(*, times: int = 1) -> Project:
                 falling(trial, "planner", task=f"plan {turn}", trial=trial)
                 for trial in range(1, 4)
             ),
-            falling(
-                50 + turn, "clerk", FAIL, places=7, task=f"single {turn}", trial=1
-            ),
+            falling(50 + turn, "clerk", FAIL, places=7, task=f"single {turn}", trial=1),
             falling(70 + turn, "clerk", Outcome(kind=OutcomeKind.UNKNOWN), places=6),
             name=f"night {turn}.jsonl",
         )

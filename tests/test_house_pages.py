@@ -16,13 +16,13 @@ SCRIPTS = files(".js", under=("static",))
 class TestPages:
     """Texts of strangers stay texts: no page trusts a string, no script is inline."""
 
-    @pytest.mark.parametrize("path", files(".py", ".html", ".js"), ids=str)
-    def test_no_string_is_declared_safe(self, path):
-        if path.parts[0] == "tests":
-            return
-        source = text(path)
+    def test_no_string_is_declared_safe(self):
         unsafe = r"\|\s*safe\b|mark_safe|\|\s*safeseq|autoescape off|SafeString\("
-        assert not re.search(unsafe, source)
+        ours = [
+            path for path in files(".py", ".html", ".js") if path.parts[0] != "tests"
+        ]
+        assert len(ours) > 500
+        assert [path for path in ours if re.search(unsafe, text(path))] == []
 
     @pytest.mark.parametrize("path", SCRIPTS, ids=str)
     def test_a_script_makes_no_html_and_no_code_of_strings(self, path):

@@ -69,6 +69,7 @@ class Scope(models.TextChoices):
 
     READ = "read", "Read traces, signals and reports"
     UPLOAD = "upload", "Upload traces"
+    DEFINE = "define", "Change contracts of agents and what is expected of tasks"
 
 
 def allows(role: str | None, permission: Permission) -> bool:

@@ -38,7 +38,7 @@ from apps.engine.agent_contracts import (
     decoded_expectation,
 )
 from apps.engine.agent_names import agent_key
-from apps.engine.extraction import AUTOMATIC, decoded_decision, encoded
+from apps.engine.extraction import AUTOMATIC, decoded_decision
 
 LONGEST_NAME: Final = 200
 """Longer names cannot stand in a file."""
@@ -185,7 +185,7 @@ def _planned_agent(
     decision = before[0]
     if said.decision is not None:
         is_usual = said.decision == AUTOMATIC
-        decision = None if is_usual else encoded(said.decision)
+        decision = None if is_usual else canonical(said.decision)
     return PlannedAgent(
         name=name if pk is None else str(stored.agents[pk]),
         pk=pk,

@@ -168,6 +168,8 @@ def split_name(
     *, project_id: int, key: str, user_id: int | None, now: datetime
 ) -> Agent:
     """Let a recorded name be an agent of its own again; returns that agent."""
+    if len(key) > LONGEST:
+        raise WrongAgent("No agent of this project is recorded under that name.")
     with transaction.atomic():
         agent, _ = Agent.objects.get_or_create(
             project_id=project_id,

@@ -12,7 +12,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpResponseBase
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from apps.api import views
+from apps.api import definition_views, verdict_views, views
 
 
 def _door(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
@@ -48,6 +48,33 @@ def _addresses(prefix: str) -> list[URLPattern]:
             _door(views.OneReport.as_view()),
             name=f"{prefix}-report",
         ),
+        *_scored(prefix),
+    ]
+
+
+def _scored(prefix: str) -> list[URLPattern]:
+    """The addresses of verdicts, agents, tasks and what is asked of them."""
+    number = "[0-9]{1,18}"
+    views_of = {
+        ("verdicts", r"^verdicts/?$"): verdict_views.Verdicts,
+        ("patterns", r"^patterns/?$"): verdict_views.Patterns,
+        ("agents", r"^agents/?$"): verdict_views.Agents,
+        ("agent", rf"^agents/(?P<agent_id>{number})/?$"): verdict_views.OneAgent,
+        (
+            "agent-definitions",
+            rf"^agents/(?P<agent_id>{number})/definitions/?$",
+        ): definition_views.AgentDefinitions,
+        ("definitions", r"^definitions/?$"): definition_views.Definitions,
+        ("tasks", r"^tasks/?$"): verdict_views.Tasks,
+        ("task", rf"^tasks/(?P<task_id>{number})/?$"): verdict_views.OneTask,
+        (
+            "trace-agents",
+            rf"^traces/(?P<trace_id>{number})/agents/?$",
+        ): verdict_views.TraceAgents,
+    }
+    return [
+        re_path(pattern, _door(view.as_view()), name=f"{prefix}-{name}")
+        for (name, pattern), view in views_of.items()
     ]
 
 

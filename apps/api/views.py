@@ -15,11 +15,11 @@ from rest_framework.exceptions import NotFound
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from apps.accounts.models import ApiToken, Project
 from apps.accounts.permissions import Scope
+from apps.api.asking import PAGE_SIZE, following, whole
 from apps.api.documents import (
     receipt_document,
     set_document,
@@ -40,7 +40,6 @@ from apps.traces.sets import set_rows, sets_of
 from apps.traces.sides import UnknownSide, choices
 from apps.traces.storage import ReceivedFile
 
-PAGE_SIZE = 100
 # What fits into the longest request line that the web server takes.
 MOST_HASHES = 50
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -68,15 +67,6 @@ class ProjectView(APIView):
         return response
 
 
-def _whole(request: Request, name: str) -> int | None:
-    value = request.query_params.get(name, "")
-    if not value:
-        return None
-    if not (value.isascii() and value.isdigit() and len(value) <= 18):
-        raise BadRequest(f"“{name}” is a whole number.")
-    return int(value)
-
-
 def _hashes(request: Request) -> list[str]:
     values = [value.lower() for value in request.query_params.getlist("sha256")]
     if len(values) > MOST_HASHES:
@@ -94,20 +84,15 @@ class Uploads(ProjectView):
 
     def get(self, request: Request, **_path: str) -> Response:
         """One page of uploads: `before` is the id to go on from, `sha256` picks some."""
-        rows = uploads_of(self.project, before=_whole(request, "before"))
+        rows = uploads_of(self.project, before=whole(request, "before"))
         hashes = _hashes(request)
         if hashes:
             rows = rows.filter(sha256__in=hashes)
         found = list(rows.select_related("project")[: PAGE_SIZE + 1])
         shown = found[:PAGE_SIZE]
-        here = request.build_absolute_uri()
-        following = (
-            replace_query_param(here, "before", str(shown[-1].pk))
-            if len(found) > PAGE_SIZE
-            else None
-        )
         uploads = [upload_document(row, request) for row in shown]
-        return Response({"uploads": uploads, "next": following})
+        after_these = following(request, "before", found, shown)
+        return Response({"uploads": uploads, "next": after_these})
 
     def post(self, request: Request, **_path: str) -> Response:
         """Take files: 201 when one of them is new, 200 for bytes that were here."""
@@ -158,7 +143,7 @@ class Signals(ProjectView):
             raise BadRequest("“view” is one of: open, decided, all.")
         where = QueueFilter(view=view, sort="rarest")
         signals = queue_signals(project=self.project, where=where)
-        edge = _whole(request, "after")
+        edge = whole(request, "after")
         if edge is not None:
             last = Signal.objects.filter(project=self.project, pk=edge).first()
             if last is None:
@@ -173,7 +158,7 @@ class TraceSets(ProjectView):
 
     def get(self, request: Request, **_path: str) -> Response:
         """One page of sets: `before` is the id to go on from."""
-        found = sets_of(self.project, before=_whole(request, "before"))
+        found = sets_of(self.project, before=whole(request, "before"))
         rows = set_rows(list(found[:PAGE_SIZE]))
         return Response({"sets": [set_document(row) for row in rows]})
 

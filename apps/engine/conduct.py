@@ -1,34 +1,43 @@
 """What each agent did in one trace: what it was given, its acts, what it gave back.
 
 An invocation is given what its own span records, else what its first model call was
-asked, else what the user or a handoff said before it. Nothing is guessed beyond that:
+asked, else the arguments of the tool call that it ran in, else what the user or a
+handoff said before it. It gives back what its own span records, else what its last
+model call said. Nothing is guessed beyond that:
 what was not recorded is `None`, and it is not claimed that what was given is all the
 agent knew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
 
 from apps.engine.bodies import CalledTool, has_bodies, tool_lanes
-from apps.engine.bodies.answers import final_answer
+from apps.engine.bodies.answers import NO_ANSWERS, askers_in, last_said
 from apps.engine.bodies.calls import Round
 from apps.engine.bodies.canonical import opened
-from apps.engine.bodies.texts import said_in
 from apps.engine.root_input import root_input, said_by_user
 from apps.engine.sequences import (
+    RecordedCall,
     Removal,
     once_per_trace,
     recorded_calls,
     steps_in_order,
 )
-from apps.engine.trace import ModelCall, Step, StepKind, StepStatus, Trace
+from apps.engine.trace import (
+    ModelCall,
+    Step,
+    StepKind,
+    StepStatus,
+    Trace,
+)
 
 _FAILED: Final = frozenset({StepStatus.ERROR, StepStatus.UNFINISHED})
 _NO_ACTS: Final = frozenset({Removal.PLACEHOLDER, Removal.WRAPPER, Removal.DUPLICATE})
+_EMPTY: Final[tuple[Any, ...]] = ("", [], {})
 _ACTS: Final = frozenset(
     {StepKind.TOOL_CALL, StepKind.HANDOFF, StepKind.RETRIEVAL, StepKind.MEMORY}
 )
@@ -56,6 +65,7 @@ class InvocationConduct(msgspec.Struct, frozen=True):
     models: tuple[str, ...]
     status: StepStatus
     has_bodies: bool
+    not_asked: frozenset[int] = frozenset()
 
     @property
     def has_failed(self) -> bool:
@@ -89,39 +99,33 @@ def conducts_of(trace: Trace) -> tuple[Conduct, ...]:
 
     An agent is here if it asked a model, called a tool, handed over, or is recorded
     with an output. What no named agent owns is the conduct of agent "". Steps in any
-    order give the same answer. Linear in the steps. Never raises.
+    order give the same answer. Linear in the steps, besides sorting. Never raises.
     """
-    steps = steps_in_order(trace)
-    owned: dict[int | None, list[Step]] = {}
-    for step in steps:
-        owned.setdefault(_owner(trace, step), []).append(step)
-    acted = _acted(trace, steps)
+    read = _Read(trace)
     by_agent: dict[str, list[InvocationConduct]] = {}
-    for number, own in owned.items():
-        if number in acted:
-            one = _invocation(trace, number, own)
-            by_agent.setdefault(one.agent, []).append(one)
-    conducts = [
-        Conduct(agent, tuple(sorted(found, key=_first)))
-        for agent, found in by_agent.items()
-    ]
-    return tuple(sorted(conducts, key=lambda one: _first(one.invocations[0])))
+    for number in read.acted():
+        one = _invocation(read, number)
+        by_agent.setdefault(one.agent, []).append(one)
+    # Owners come in the order of their first steps, and so do agents.
+    return tuple([Conduct(agent, tuple(found)) for agent, found in by_agent.items()])
 
 
 @once_per_trace
 def whole_conduct(trace: Trace) -> Conduct:
-    """The trace as one conduct of agent "": root input, final answer, all steps."""
+    """The trace as one conduct of agent "": root input, last answer, all steps.
+
+    The answer is that of the last model call, whichever agent made it, by the same
+    rule as the output of one agent; else the last output of an agent.
+    """
     steps = steps_in_order(trace)
-    lanes = sorted(tool_lanes(trace), key=lambda lane: lane.calls[0].step)
     rounds = sorted(
-        [one for lane in lanes for one in lane.rounds], key=lambda one: one.steps[0]
+        [one for lane in tool_lanes(trace) for one in lane.rounds], key=_place
     )
-    answer = final_answer(trace)
     whole = InvocationConduct(
         number=None,
         agent="",
         input=root_input(trace),
-        output=None if answer is None else _output_at(steps, answer.step),
+        output=_answer_of_whole(trace, steps),
         steps=steps,
         calls=tuple([call for one in rounds for call in one.calls]),
         rounds=tuple(rounds),
@@ -135,57 +139,96 @@ def whole_conduct(trace: Trace) -> Conduct:
 def temperature_of(conduct: Conduct) -> float | None:
     """The sampling temperature its model calls asked for.
 
-    `None` where no call records one, some do not, or they differ.
+    `None` where no call records one, some do not, or they differ. Wrapper spans and
+    placeholders ask for nothing, so what they record or not is no matter.
     """
-    found: set[float | None] = set()
-    for step in conduct.steps:
-        if step.kind is StepKind.MODEL_CALL:
-            attributes = None if step.body is None else step.body.attributes
-            found.add(_temperature_in(attributes, 0))
+    found = {
+        _temperature_in(None if step.body is None else step.body.attributes, 0)
+        for one in conduct.invocations
+        for step in one.steps
+        if step.kind is StepKind.MODEL_CALL and step.seq not in one.not_asked
+    }
     return found.pop() if len(found) == 1 else None
 
 
-def _owner(trace: Trace, step: Step) -> int | None:
-    number = step.invocation
-    if number is None or not 0 <= number < len(trace.invocations):
-        return None
-    return number
+class _Read:
+    """What is looked up for each invocation of a trace, read once for all of them."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.steps = steps_in_order(trace)
+        self.by_seq = {step.seq: step for step in self.steps}
+        self.owned: dict[int | None, list[Step]] = {}
+        self.said_before: dict[int | None, Any] = {}
+        said = None
+        for step in self.steps:
+            owner = self.owner(step)
+            if owner not in self.owned:
+                self.owned[owner] = []
+                self.said_before[owner] = said
+            self.owned[owner].append(step)
+            if (now := _said_for_others(step)) is not None:
+                said = now
+        self.rounds: dict[int | None, list[Round]] = {}
+        for lane in tool_lanes(trace):
+            number = lane.invocation
+            owner = number if number is not None and self.has(number) else None
+            self.rounds.setdefault(owner, []).extend(lane.rounds)
+        self.calls: dict[int | None, list[RecordedCall]] = {}
+        for entries in recorded_calls(trace).values():
+            for entry in entries:
+                self.calls.setdefault(self.owner(entry.step), []).append(entry)
+        self.askers = askers_in(trace)
+
+    def owner(self, step: Step) -> int | None:
+        """The invocation that a step is of; `None` where the trace has none such."""
+        number = step.invocation
+        return number if number is not None and self.has(number) else None
+
+    def has(self, number: int) -> bool:
+        """Whether the trace has an invocation of this number."""
+        return 0 <= number < len(self.trace.invocations)
+
+    def acted(self) -> list[int | None]:
+        """The owners that did something, in the order of their first steps."""
+        return [owner for owner, own in self.owned.items() if self._acts(owner, own)]
+
+    def _acts(self, owner: int | None, own: list[Step]) -> bool:
+        if any(step.kind in _ACTS for step in own):
+            return True
+        if any(one.removed not in _NO_ACTS for one in self.calls.get(owner, ())):
+            return True
+        # A wrapper of the whole run repeats what the agents below it said.
+        is_named = owner is not None and self.trace.invocations[owner].agent is not None
+        return is_named and any(
+            step.kind is StepKind.AGENT and _given_back(step) is not None
+            for step in own
+        )
 
 
-def _acted(trace: Trace, steps: tuple[Step, ...]) -> set[int | None]:
-    acted = {_owner(trace, step) for step in steps if step.kind in _ACTS}
-    for entries in recorded_calls(trace).values():
-        for entry in entries:
-            if entry.removed not in _NO_ACTS:
-                acted.add(_owner(trace, entry.step))
-    for step in steps:
-        if step.kind is StepKind.AGENT and _given_back(step) is not None:
-            number = _owner(trace, step)
-            # A wrapper of the whole run repeats what the agents below it said.
-            if number is not None and trace.invocations[number].agent is not None:
-                acted.add(number)
-    return acted
+def _said_for_others(step: Step) -> Any:
+    """What a handoff or a user said, which may be the input of what comes after it."""
+    if step.kind is StepKind.HANDOFF and step.body is not None:
+        return opened(step.body.input)
+    return _spoken(step) if step.kind is StepKind.USER_MESSAGE else None
 
 
-def _invocation(trace: Trace, number: int | None, own: list[Step]) -> InvocationConduct:
-    rounds = [
-        one
-        for lane in tool_lanes(trace)
-        if lane.invocation == number
-        for one in lane.rounds
-    ]
-    steps = tuple(own)
+def _invocation(read: _Read, number: int | None) -> InvocationConduct:
+    own, trace = read.owned[number], read.trace
+    rounds = read.rounds.get(number, [])
+    calls = read.calls.get(number, ())
     return InvocationConduct(
         number=number,
         agent="" if number is None else trace.invocations[number].agent or "",
-        input=_input(trace, number, own),
-        output=_output(trace, number, own),
-        steps=steps,
+        input=_input(read, number),
+        output=_output(read, number),
+        steps=tuple(own),
         calls=tuple([call for one in rounds for call in one.calls]),
         rounds=tuple(rounds),
-        models=_models(steps),
+        models=_models(own),
         status=_status(trace, number, own),
         has_bodies=has_bodies(trace),
+        not_asked=frozenset([c.step.seq for c in calls if c.removed in _NO_ACTS]),
     )
 
 
@@ -199,16 +242,38 @@ def _own_span(trace: Trace, number: int | None, own: list[Step]) -> Step | None:
     return (same or spans)[0]
 
 
-def _input(trace: Trace, number: int | None, own: list[Step]) -> Any:
-    span = _own_span(trace, number, own)
-    if span is not None and span.body is not None and span.body.input is not None:
-        return _asked(span.body.input)
+def _input(read: _Read, number: int | None) -> Any:
+    """The first that is recorded and not empty; an empty one only where all are."""
+    found = None
+    for given in _inputs(read, number):
+        if given is not None and given not in _EMPTY:
+            return given
+        found = given if found is None else found
+    return found
+
+
+def _inputs(read: _Read, number: int | None) -> Iterator[Any]:
+    own = read.owned[number]
+    span = _own_span(read.trace, number, own)
+    if span is not None:
+        yield _asked(_given(span))
     for step in own:
         if step.kind is StepKind.USER_MESSAGE and step.body is not None:
-            return _spoken(step)
-        if step.kind is StepKind.MODEL_CALL and (given := _given(step)) is not None:
-            return _asked(given)
-    return _said_before(trace, own[0])
+            yield _spoken(step)
+            break
+        if step.kind is StepKind.MODEL_CALL and _given(step) is not None:
+            yield _asked(_given(step))
+            break
+    yield _called_with(read, span or own[0])
+    yield read.said_before[number]
+
+
+def _called_with(read: _Read, first: Step) -> Any:
+    """The arguments of the tool call that an agent runs inside of."""
+    above = None if first.parent is None else read.by_seq.get(first.parent)
+    if above is None or above.kind is not StepKind.TOOL_CALL:
+        return None
+    return None if read.owner(above) == read.owner(first) else opened(_given(above))
 
 
 def _asked(given: Any) -> Any:
@@ -219,26 +284,6 @@ def _asked(given: Any) -> Any:
     return opened(last)
 
 
-def _said_before(trace: Trace, first: Step) -> Any:
-    """What the handoff or the user before the first step of an invocation said."""
-    for step in reversed(steps_in_order(trace)[: _place(trace, first)]):
-        if step.body is None:
-            continue
-        if step.kind is StepKind.HANDOFF and step.body.input is not None:
-            return opened(step.body.input)
-        if step.kind is StepKind.USER_MESSAGE:
-            return _spoken(step)
-    return None
-
-
-def _place(trace: Trace, step: Step) -> int:
-    steps = steps_in_order(trace)
-    # Numbers of steps are dense, so the place is the number; a trace may break that.
-    if step.seq < len(steps) and steps[step.seq] is step:
-        return step.seq
-    return next((at for at, one in enumerate(steps) if one is step), 0)
-
-
 def _spoken(step: Step) -> Any:
     body = step.body
     if body is None:
@@ -246,22 +291,20 @@ def _spoken(step: Step) -> Any:
     return opened(body.output if body.output is not None else body.input)
 
 
-def _output(trace: Trace, number: int | None, own: list[Step]) -> Any:
-    span = _own_span(trace, number, own)
+def _output(read: _Read, number: int | None) -> Any:
+    span = _own_span(read.trace, number, read.owned[number])
     if span is not None and (given := _given_back(span)) is not None:
         return given
-    numbers = {step.seq for step in own}
-    answers = [
-        entry.step
-        for entries in recorded_calls(trace).values()
-        for entry in entries
-        if entry.removed not in _NO_ACTS and entry.step.seq in numbers
-    ]
-    for step in sorted(answers, key=_seq, reverse=True):
-        given = _given_back(step)
-        if given is not None and (isinstance(given, bool) or said_in(given)):
-            return given
-    return None
+    return last_said(read.calls.get(number, ()), read.askers)
+
+
+def _answer_of_whole(trace: Trace, steps: tuple[Step, ...]) -> Any:
+    calls = [one for entries in recorded_calls(trace).values() for one in entries]
+    if any(one.removed not in NO_ANSWERS for one in calls):
+        return last_said(calls, askers_in(trace))
+    spans = [step for step in steps if step.kind is StepKind.AGENT]
+    given = [_given_back(step) for step in reversed(spans)]
+    return next((one for one in given if one is not None), None)
 
 
 def _given(step: Step) -> Any:
@@ -272,11 +315,7 @@ def _given_back(step: Step) -> Any:
     return None if step.body is None else step.body.output
 
 
-def _output_at(steps: tuple[Step, ...], seq: int) -> Any:
-    return next((_given_back(step) for step in steps if step.seq == seq), None)
-
-
-def _models(steps: tuple[Step, ...]) -> tuple[str, ...]:
+def _models(steps: Iterable[Step]) -> tuple[str, ...]:
     names = [
         step.call.model
         for step in steps
@@ -328,8 +367,8 @@ def _below(value: dict[str, Any], depth: int) -> Iterator[float]:
                 yield found
 
 
-def _first(one: InvocationConduct) -> int:
-    return one.steps[0].seq
+def _place(one: Round) -> int:
+    return one.steps[0]
 
 
 def _seq(step: Step) -> int:

@@ -18,7 +18,6 @@ from django.db import transaction
 from apps.accounts.models import Project
 from apps.agents.operations import find_agents
 from apps.engine.contracts.fact_spec import FactSpec, decoded_fact
-from apps.engine.trials import score_task, score_trace
 from apps.engine.trials.scores import TraceScore
 from apps.pipeline.alone import alone
 from apps.pipeline.patterns import wake_search
@@ -34,11 +33,13 @@ from apps.scoring.operations import (
     write_task_score,
     write_trace_scores,
 )
-from apps.scoring.queries import trials_of
+from apps.scoring.queries import in_groups, trials_of
+from apps.scoring.scored import task_score_of, trace_score_of
+from apps.screening.counting import sum_up
 from apps.screening.lineup import current_definitions
 from apps.screening.models import DefinitionKind
 from apps.traces.behind import Behind, behind, lock_traces
-from apps.traces.contents import StoredContent, stored_contents
+from apps.traces.contents import stored_contents
 from apps.verdicts.operations import is_settled, settle_verdicts, unsettle
 
 logger = logging.getLogger(__name__)
@@ -50,6 +51,7 @@ LONGEST_SECONDS = 10.0
 MOST_TRACES = 200
 MOST_STEPS = 10_000
 MOST_TASKS = 50
+MOST_TRIALS_AT_ONCE = 1_000
 
 
 def wake_scoring(*, project_id: int) -> None:
@@ -124,6 +126,7 @@ def _score(project_id: int, clock: Clock) -> bool:
                 busy |= {one.upload_id for one in waiting}
         elif not score_tasks(project_id=project_id):
             settle_verdicts(project_id=project_id, name=asked.name, now=clock())
+            sum_up(project_id=project_id)
             return False
     return True
 
@@ -143,8 +146,9 @@ def score_batch(waiting: Sequence[Behind], *, project_id: int, now: datetime) ->
         late = [trace for trace in traces if trace.scored_as != asked.name]
         findings = findings_in([trace.pk for trace in late])
         scored = [
-            Scored(content.trace.pk, _scored(content, asked, findings))
+            Scored(pk, trace_score_of(content, asked.asked, findings.get(pk, ())))
             for content in stored_contents(late)
+            for pk in (content.trace.pk,)
         ]
         recorded = {one.name for item in scored for one in item.score.conducts}
         found = find_agents(project_id=project_id, recorded=recorded, now=now)
@@ -161,13 +165,6 @@ def score_batch(waiting: Sequence[Behind], *, project_id: int, now: datetime) ->
     return len(traces)
 
 
-def _scored(
-    content: StoredContent, asked: ProjectAsked, findings: dict[int, list[str]]
-) -> TraceScore:
-    trace = content.decoded()
-    return score_trace(trace, asked.asked, findings.get(content.trace.pk, ()))
-
-
 def _masked_names(score: TraceScore, asked: ProjectAsked) -> list[str]:
     """The keys of recorded names of agents that are masked in a trace."""
     masked = set(score.masked)
@@ -180,22 +177,30 @@ def _masked_names(score: TraceScore, asked: ProjectAsked) -> list[str]:
 
 
 def score_tasks(*, project_id: int) -> int:
-    """Score up to 50 tasks that were noted, in one transaction; returns how many."""
+    """Score up to 50 tasks that were noted, in one transaction; returns how many.
+
+    The trials of so many as have 1,000 together are held at once.
+    """
     with transaction.atomic():
         ids = take_stale_tasks(project_id=project_id, most=MOST_TASKS)
         if not ids:
             return 0
         unsettle(project_id)
-        agents, trials = trials_of(ids)
-        drop_task_scores(task_ids=[pk for pk in ids if pk not in trials])
-        for task_id, group in trials.items():
-            write_task_score(
-                project_id=project_id,
-                task_id=task_id,
-                score=score_task(group),
-                agents=agents,
-            )
+        for some in in_groups(ids, most=MOST_TRIALS_AT_ONCE):
+            _score_tasks(project_id, some)
     return len(ids)
+
+
+def _score_tasks(project_id: int, ids: Sequence[int]) -> None:
+    agents, trials = trials_of(ids)
+    drop_task_scores(task_ids=[pk for pk in ids if pk not in trials])
+    for task_id, group in trials.items():
+        write_task_score(
+            project_id=project_id,
+            task_id=task_id,
+            score=task_score_of(task_id, group),
+            agents=agents,
+        )
 
 
 def _first_steps(waiting: Sequence[Behind]) -> list[Behind]:

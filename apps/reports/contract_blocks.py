@@ -16,6 +16,7 @@ from apps.reports.outline import (
     muted,
     own,
     said,
+    strong,
 )
 from apps.reports.words import moment, number, plural
 
@@ -49,10 +50,15 @@ def contracts(found: AssessmentPart | None) -> tuple[Block, ...]:
 
 
 def _of(one: DefinitionPart) -> list[Block]:
-    title = f"Agent {one.agent}" if one.agent else "Outcomes of tasks"
+    title = (
+        (Span("Agent ", "strong"), *said(one.agent))
+        if one.agent
+        else strong("Outcomes of tasks")
+    )
     note = (Span(" · "), *said(one.note)) if one.note else ()
     who: Cell = (
-        Span(f"Version {number(one.number)} · {moment(one.at)} · "),
+        *title,
+        Span(f" · version {number(one.number)} · {moment(one.at)} · "),
         *said(one.by),
         *note,
     )
@@ -60,7 +66,7 @@ def _of(one: DefinitionPart) -> list[Block]:
         Span("Agent decision: " if one.agent else "Decision of the whole: ", "muted"),
         *said(one.decision),
     )
-    blocks: list[Block] = [Heading(3, title), Paragraph(who), Paragraph(decision)]
+    blocks: list[Block] = [Paragraph(who), Paragraph(decision)]
     if one.contracts:
         columns = _COLUMNS if one.agent else _OUTCOME_COLUMNS
         row = _contract_row if one.agent else _expectation_row

@@ -42,6 +42,7 @@ _PLACES: Final = {
     "ignored": "at hand, and ignored",
     "cannot_tell": "where cannot be told",
 }
+_SOURCES: Final = {"declared": "declared", "detected": "by exact reuse"}
 _NOTED: Final = {"sound_but_wrong": "Sound but wrong", "right_by_luck": "Right by luck"}
 _ASKED: Final = {
     "unstable": "Unstable runs",
@@ -226,8 +227,8 @@ def _memory(found: AssessmentPart) -> tuple[Block, ...]:
         return (heading, Paragraph(own(words)))
     words = (
         f"Facts that were told and needed again: decided in {plural(of.traces, 'trace')}. "
-        "Declared facts are part of verdicts; detected ones are exact reuse of a value "
-        "and can only show that a value was kept or told again, never all that was lost."
+        "Declared facts are part of verdicts. The others were found by exact reuse of a "
+        "value: they show that it was kept or told again, never all that was lost."
     )
     blocks: list[Block] = [
         heading,
@@ -248,7 +249,9 @@ def _memory(found: AssessmentPart) -> tuple[Block, ...]:
 
 def _memory_row(one: MemoryPart) -> tuple[Cell, ...]:
     name = (
-        (*muted("declared: "), *said(one.fact)) if one.fact else own("detected reuse")
+        (*muted("declared: "), *said(one.fact))
+        if one.fact
+        else own("found by exact reuse")
     )
     return (
         name,
@@ -273,7 +276,7 @@ def _loss_row(one: LossPart) -> tuple[Cell, ...]:
     why = (Span(f"{place}. ", "strong"),) if place else ()
     return (
         said(one.trace),
-        (*said(one.fact), *muted(f" · {one.source}")),
+        (*said(one.fact), *muted(f" · {_SOURCES.get(one.source, one.source)}")),
         said(one.sentence),
         (*why, *(said(one.why) if one.why else ())) or muted("not localised"),
     )

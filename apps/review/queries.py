@@ -128,8 +128,12 @@ def queue_signals(
 
 
 def order_of(where: QueueFilter) -> tuple[str, ...]:
-    """The columns by which a view is sorted: the masked first, unless it says otherwise."""
-    return ORDERS.get(where.sort, ORDERS["masked"])
+    """The columns by which a view is sorted: the masked first, unless it says otherwise.
+
+    Where all are masked an index gives the rest of the order.
+    """
+    order = ORDERS.get(where.sort, ORDERS["masked"])
+    return ORDERS["rarest"] if where.masked and order == ORDERS["masked"] else order
 
 
 def parts_in_order(
@@ -139,9 +143,10 @@ def parts_in_order(
 
     An index gives each part sorted, so whoever wants the first reads one row.
     """
-    if where.masked or order_of(where) != ORDERS["masked"]:
+    if order_of(where) != ORDERS["masked"]:
         return [signals]
-    return [signals.filter(is_masked=True), signals.filter(is_masked=False)]
+    by_rank = signals.order_by(*ORDERS["rarest"])
+    return [by_rank.filter(is_masked=True), by_rank.filter(is_masked=False)]
 
 
 def with_rows(signals: QuerySet[Signal]) -> QuerySet[Signal]:

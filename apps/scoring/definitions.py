@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -25,12 +26,27 @@ VERSION = 1
 """Raised when the rules of scoring change, so that every trace is scored again."""
 
 
-class ProjectAsked(msgspec.Struct, frozen=True):
+class ProjectAsked:
     """What is asked in a project; `name` changes with it, 16 hexadecimal digits."""
 
-    asked: Asked
-    name: str
-    definitions: Definitions
+    def __init__(
+        self, definitions: Definitions, facts: Sequence[tuple[str, FactSpec]]
+    ) -> None:
+        self.definitions = definitions
+        self._facts = facts
+
+    @cached_property
+    def name(self) -> str:
+        """By which rules traces are scored; asking for it compiles nothing."""
+        facts = [[slug, canonical(fact)] for slug, fact in self._facts]
+        stamp = [VERSION, self.definitions.stamp, facts]
+        encoded = msgspec.json.encode(stamp, order="deterministic")
+        return hashlib.sha256(encoded).hexdigest()[:16]
+
+    @cached_property
+    def asked(self) -> Asked:
+        """What is asked, compiled."""
+        return _asked(self.definitions, self._facts)
 
 
 def asked_in(
@@ -40,14 +56,7 @@ def asked_in(
 
     `facts` are those that its planted-fact checks declare, by their slug.
     """
-    stored = definitions_of(project_id)
-    stamp = [VERSION, stored.stamp, [[slug, canonical(fact)] for slug, fact in facts]]
-    encoded = msgspec.json.encode(stamp, order="deterministic")
-    return ProjectAsked(
-        asked=_asked(stored, facts),
-        name=hashlib.sha256(encoded).hexdigest()[:16],
-        definitions=stored,
-    )
+    return ProjectAsked(definitions_of(project_id), facts)
 
 
 def _asked(stored: Definitions, facts: Sequence[tuple[str, FactSpec]]) -> Asked:

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import msgspec
 from django.db import connection
-from psycopg.types.json import Jsonb
 
 from apps.engine.trials.scores import (
     AgentTaskScore as EngineAgentTaskScore,
@@ -30,12 +29,15 @@ from apps.scoring.models import (
     TaskScore,
     TraceScore,
 )
+from apps.scoring.storable import storable, storable_text, stored_json
 from apps.traces.behind import lock_free_traces, score_again
 from apps.traces.copying import copy_rows
 from apps.traces.models import Trace
 
 LONGEST_DECISION: Final = 2_000
 MOST_NOTED: Final = 2_000
+# What a column of 16 bits holds; one trace may name an agent in each of its steps.
+_MOST_AGENTS: Final = 32_767
 _DECIDED: Final = (
     ("state", "text"),
     ("decision", "text"),
@@ -123,15 +125,15 @@ def write_trace_scores(
 def _decided(decided: Decided) -> tuple[Any, ...]:
     return (
         decided.state,
-        decided.decision,
-        decided.shown,
-        decided.how,
+        storable_text(decided.decision),
+        storable_text(decided.shown),
+        storable_text(decided.how),
         decided.step,
         decided.exact,
         decided.structure,
         decided.input,
         decided.temperature,
-        Jsonb(decided.features),
+        stored_json(decided.features),
     )
 
 
@@ -143,14 +145,19 @@ def _trace_row(project_id: int, one: Scored) -> tuple[Any, ...]:
         one.trace_id,
         project_id,
         score.outcome,
-        score.outcome_reason,
+        storable_text(score.outcome_reason),
         score.points,
         score.is_order_uncertain,
-        Jsonb(list(score.recalls)),
-        len(colours),
-        colours.count("red"),
-        colours.count("green"),
-        len(score.masked),
+        stored_json(list(score.recalls)),
+        *(
+            min(count, _MOST_AGENTS)
+            for count in (
+                len(colours),
+                colours.count("red"),
+                colours.count("green"),
+                len(score.masked),
+            )
+        ),
         score.is_gap,
     )
 
@@ -163,13 +170,13 @@ def _conduct_row(one: Scored, conduct: ConductScore, agent: int) -> tuple[Any, .
         conduct.invocations,
         conduct.failures,
         conduct.calls,
-        Jsonb(conduct.tools),
-        Jsonb(list(conduct.models)),
+        stored_json(conduct.tools),
+        stored_json(list(conduct.models)),
         conduct.held,
         conduct.broken,
         conduct.undecided,
         conduct.not_applying,
-        Jsonb(list(conduct.judged)),
+        stored_json(list(conduct.judged)),
         conduct.recalled,
         conduct.lost,
         conduct.contradicted,
@@ -190,12 +197,14 @@ def write_task_score(
     drop_task_scores(task_ids=[task_id])
     plain = msgspec.structs.asdict(score)
     plain.pop("agents")
+    plain["detail"] = storable(score.detail)
+    plain["decisive"] = storable_text(score.decisive)
     TaskScore.objects.create(
         task_id=task_id,
         project_id=project_id,
-        red=score.red,
-        unstable=score.unstable,
-        masked=score.masked,
+        red=min(score.red, _MOST_AGENTS),
+        unstable=min(score.unstable, _MOST_AGENTS),
+        masked=min(score.masked, _MOST_AGENTS),
         rank=rank_of(score),
         **plain,
     )
@@ -209,6 +218,7 @@ def _agent_task(
 ) -> AgentTaskScore:
     plain = msgspec.structs.asdict(one)
     del plain["agent"], plain["name"]
+    plain["detail"] = storable(one.detail)
     return AgentTaskScore(task_id=task_id, agent_id=agent_id, **plain)
 
 

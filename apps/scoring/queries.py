@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+
+from django.db.models import Count
 
 from apps.engine.trials.scores import ConductScore, Decided, Trial
 from apps.engine.trials.scores import TraceScore as EngineTraceScore
@@ -48,6 +50,26 @@ def trials_of(
                 )
             )
     return agents, dict(trials)
+
+
+def in_groups(task_ids: Collection[int], *, most: int) -> Iterator[list[int]]:
+    """The tasks in groups of at most `most` scored trials; a larger task comes alone.
+
+    One query.
+    """
+    rows = Trace.objects.filter(task_id__in=task_ids).exclude(scored_as="")
+    counted = dict(rows.order_by().values_list("task_id").annotate(trials=Count("pk")))
+    taken: list[int] = []
+    trials = 0
+    for task_id in task_ids:
+        size = min(counted.get(task_id, 0), MOST_TRIALS)
+        if taken and trials + size > most:
+            yield taken
+            taken, trials = [], 0
+        taken.append(task_id)
+        trials += size
+    if taken:
+        yield taken
 
 
 _Row = tuple[int, int, int | None, str]

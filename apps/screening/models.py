@@ -81,6 +81,31 @@ class Screening(models.Model):
         return f"{self.check_slug} v{self.check_version} on {self.trace_id}"
 
 
+class AnswerCount(models.Model):
+    """How many answers came or went: the counts of a project are sums of these rows.
+
+    Triggers add a row for each kind of answer that a statement adds or takes away, so
+    nobody who writes answers waits for another; `sum_up` makes few rows of many.
+    `count` is negative where answers went.
+    """
+
+    project_id = models.BigIntegerField()
+    check_slug = models.CharField(max_length=40)
+    check_version = models.IntegerField()
+    parameters_hash = models.CharField(max_length=16)
+    answer = models.CharField(max_length=14)
+    level = models.CharField(max_length=13)
+    reason_code = models.CharField(max_length=40)
+    chance_of_signal = models.FloatField(null=True)
+    count = models.IntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["project_id"], name="answer_count_project")]
+
+    def __str__(self) -> str:
+        return f"{self.count} times {self.answer} of {self.check_slug}"
+
+
 class CheckState(models.TextChoices):
     """Whether the signals of a check are queued. A paused check answers all the same."""
 

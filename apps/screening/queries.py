@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q, QuerySet, Sum
 
 from apps.accounts.models import Project
 from apps.engine.check import Answer, Level
 from apps.engine.nulls import Association, association
 from apps.engine.trace import OutcomeKind
 from apps.screening.lineup import CheckKey, LineUp, lineup_of
-from apps.screening.models import Screening
+from apps.screening.models import AnswerCount, Screening
 
 
 class CheckCounts(msgspec.Struct):
@@ -78,13 +78,22 @@ def counts_per_check(
         for entry in lineup.entries
         if not check_slug or entry.check.slug == check_slug
     ]
-    rows = Screening.objects.filter(LineUp(entries).current(), project=project)
-    if trace_ids is not None:
-        rows = rows.filter(trace_id__in=trace_ids)
     counts = {entry.check.slug: CheckCounts(slug=entry.check.slug) for entry in entries}
-    for row in rows.values(*_GROUP).annotate(number=Count("id")).order_by():
+    for row in _counted(project, LineUp(entries).current(), trace_ids):
         _add(counts[row["check_slug"]], row)
     return list(counts.values())
+
+
+def _counted(
+    project: Project, keys: Q, trace_ids: Iterable[int] | None
+) -> Iterable[dict[str, Any]]:
+    """Rows of `_GROUP` with their `number`, of a project from the sums that are kept."""
+    if trace_ids is None:
+        sums = AnswerCount.objects.filter(keys, project_id=project.pk)
+        found = sums.values(*_GROUP).annotate(number=Sum("count")).order_by()
+        return found.filter(number__gt=0)
+    rows = Screening.objects.filter(keys, project=project, trace_id__in=trace_ids)
+    return rows.values(*_GROUP).annotate(number=Count("id")).order_by()
 
 
 def _add(entry: CheckCounts, row: Mapping[str, Any]) -> None:

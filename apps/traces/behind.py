@@ -88,7 +88,8 @@ def lock_traces(wanted: Sequence[Behind]) -> list[Trace]:
     return list(
         Trace.objects.select_for_update(of=("self",), skip_locked=True, no_key=True)
         .filter(pk__in=ids)
-        .select_related("task")
+        # Not joined: a trace that was moved a moment ago would come without its task.
+        .prefetch_related("task")
         .order_by("pk")
     )
 

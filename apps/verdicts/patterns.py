@@ -6,6 +6,7 @@ and the moment of the scores it rests on.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -16,6 +17,8 @@ from django.db import connection
 
 from apps.engine.patterns import Patterns, Unit, Value, find_patterns, stored_value
 from apps.verdicts.models import PatternSearch, ProjectVerdict
+
+logger = logging.getLogger(__name__)
 
 MOST_UNITS: Final = 20_000
 MOST_IDS: Final = 500
@@ -103,7 +106,7 @@ def search_patterns(*, project_id: int, now: datetime) -> int:
         return 0
     read_as, rules = _name(settled), 0
     for target in Target:
-        found = find_patterns(units_of(project_id, target), target=target.value)
+        found = _found(project_id, target)
         rules += len(found.findings)
         PatternSearch.objects.update_or_create(
             project_id=project_id,
@@ -111,6 +114,23 @@ def search_patterns(*, project_id: int, now: datetime) -> int:
             defaults={"read_as": read_as, "found": plain(found), "made_at": now},
         )
     return rules
+
+
+def _found(project_id: int, target: Target) -> Patterns:
+    """What the search found; where it breaks, nothing, with a sentence that says so.
+
+    Unwritten, a search that breaks would be due again and again for ever.
+    """
+    try:
+        return find_patterns(units_of(project_id, target), target=target.value)
+    except Exception as error:
+        logger.exception("The search for %s runs broke", target)
+        nothing = find_patterns((), target=target.value)
+        said = (
+            f"Evalsite's search broke on these runs ({type(error).__name__}). That is "
+            "our fault, and nothing is known of patterns in them."
+        )
+        return msgspec.structs.replace(nothing, sentence=said)
 
 
 def _name(settled: ProjectVerdict) -> str:

@@ -13,9 +13,11 @@ from apps.engine.agent_contracts import BadDefinition, Kind, Rule, Subject
 from apps.engine.contracts.expressions import LONGEST_EXPRESSION
 from apps.engine.contracts.patterns import LONGEST_PATTERN
 from apps.engine.contracts.schemas import LARGEST_SCHEMA
-from apps.engine.extraction import NORMALISERS
+from apps.engine.extraction import NORMALISERS, BadDecision
+from apps.web.forms import WholeField
 
 LONGEST_LIST: Final = 20_000
+LONGEST_NOTE: Final = 500
 KINDS: Final = {
     Kind.EQUALITY: "Is a value",
     Kind.ONE_OF: "Is one of some values",
@@ -278,3 +280,40 @@ def _line(value: Any) -> str:
 
 def _as_json(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+class MarkedForm(forms.Form):
+    """A form that shows what the engine says of a field beside that field."""
+
+    note = text("Why", most=LONGEST_NOTE, hint="Shown in the history.")
+    number = WholeField(min_value=0, max_value=2**31 - 1, required=False)
+
+    def seen(self) -> int | None:
+        """The version that the form was opened on, where it says so."""
+        number: int | None = self.cleaned_data.get("number")
+        return number
+
+    def put_error(self, error: BadDefinition | BadDecision) -> None:
+        """Show what is wrong at the field that says it, else above the form."""
+        name = error.field.partition("[")[0].replace(".", "_")
+        while name and name not in self.fields:
+            name = name.rpartition("_")[0]
+        self.add_error(name or None, str(error))
+
+    def mark_errors(self) -> None:
+        """Tell assistive technology which fields are wrong, and where it says why."""
+        for name in self.errors:
+            if name in self.fields:
+                bound = self[name]
+                bound.field.widget.attrs |= {
+                    "aria-invalid": "true",
+                    "aria-describedby": f"{bound.auto_id}_error",
+                }
+
+    def wrong(self) -> list[tuple[str, str]]:
+        """Everything that is wrong: the label of the field and a sentence."""
+        return [
+            (str(self.fields[name].label) if name in self.fields else "", str(error))
+            for name, errors in self.errors.items()
+            for error in errors
+        ]

@@ -16,6 +16,12 @@ from apps.engine.consistency import Share, share
 from apps.engine.masking import Gap
 from apps.engine.patterns import Finding, Patterns
 from apps.engine.trials import AgentTaskScore, ConductScore, TaskScore
+from apps.engine.trials.documents import (
+    Forked,
+    consistency_document,
+    decisive_document,
+    fork_document,
+)
 from apps.engine.trials.plain import plain_share
 from apps.engine.trials.project import ProjectScore, ScoredAgent
 from evalsite.offline.reading import Complaint
@@ -103,9 +109,9 @@ def _task(task: FoundTask, score: TaskScore, names: dict[str, str]) -> dict[str,
             "trials": score.trials,
             "colour": score.outcome,
         },
-        "consistency": _consistency(score.detail["consistency"]),
+        "consistency": consistency_document(score.detail["consistency"]),
         "agents": [_agent_in_task(one, task, names) for one in score.agents],
-        "forks": [_fork(one) for one in branching["forks"]],
+        "forks": [fork_document(one) for one in branching["forks"]],
         "fork_count": score.fork_count,
         "first_fork": score.first_fork,
         "decisive": _decisive(score),
@@ -132,14 +138,6 @@ def _trial(one: FoundTrial) -> dict[str, Any]:
         "state": read.score.decided.state,
         "decision": read.score.decided.shown,
     }
-
-
-def _consistency(said: dict[str, Any]) -> dict[str, Any]:
-    """The agreement on the most frequent decision stands in the object itself."""
-    rest = {name: value for name, value in said.items() if name != "agreement"}
-    verdict, label = rest.pop("verdict"), rest.pop("label")
-    rest.pop("n")
-    return {"verdict": verdict, "label": label, **said["agreement"], **rest}
 
 
 def _agent_in_task(
@@ -187,36 +185,17 @@ def _decision(trial: FoundTrial, conduct: ConductScore) -> dict[str, Any]:
     }
 
 
-def _fork(said: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "kind": said["kind"],
-        "steps": said["steps"],
-        "branches": said["branches"],
-        "decisive": said["is_decisive"],
-        "p": said["p"],
-        "separates": said["separates"],
-        "sentence": said["sentence"],
-    }
-
-
 def _decisive(score: TaskScore) -> dict[str, Any]:
-    """The number of the fork (from 1) that outcomes go with, or why there is none."""
-    forks = score.detail["branching"]["forks"]
-    for number, one in enumerate(forks, start=1):
-        if one["is_the_decisive_one"]:
-            return {"fork": number, "sentence": one["sentence"]}
-    return {"fork": None, "sentence": score.decisive or _why_none(score)}
-
-
-def _why_none(score: TaskScore) -> str:
-    if score.trials < 2:
-        return "There is one trial, so nothing forks."
-    if not score.fork_count:
-        return "No fork: as far as is recorded, the trials decided the same."
-    if not (score.passed and score.failed):
-        return "No fork is decisive: the known outcomes are all alike."
-    of = "the fork" if score.fork_count == 1 else f"any of the {score.fork_count} forks"
-    return f"No fork is decisive: outcomes do not go with {of}."
+    return decisive_document(
+        score.detail["branching"]["forks"],
+        Forked(
+            trials=score.trials,
+            passed=score.passed,
+            failed=score.failed,
+            fork_count=score.fork_count,
+            decisive=score.decisive,
+        ),
+    )
 
 
 def _masked(

@@ -129,6 +129,8 @@ async function saveDraft() {
 
 function onInput() {
   refuse("");
+  // An answer to what was written before must not say that this is saved.
+  writing?.abort();
   mark("");
   clearTimeout(draftTimer);
   draftTimer = setTimeout(saveDraft, DRAFT_PAUSE);

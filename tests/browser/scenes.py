@@ -21,8 +21,8 @@ from apps.live.arrival import NO_ID_SENTENCE, Refused, spans_of
 from apps.live.encoding import PROTOBUF, decode
 from apps.live.models import LiveTrace
 from apps.live.operations import note_refusals, receive_spans
-from apps.pipeline.flow import read_again
 from apps.pipeline.demo.asked import ask
+from apps.pipeline.flow import read_again
 from apps.pipeline.lineups import catch_up
 from apps.pipeline.live import assemble_due
 from apps.pipeline.management.commands.demo import sample_files

@@ -200,3 +200,40 @@ def test_twenty_trials_of_two_hundred_steps_stay_usable(noise):
 def test_planted_trials_of_all_shapes_are_drawn():
     for seed in range(15):
         check(fork_drawing(branching_of(planted(seed, noise=0.1).trials)))
+
+
+def test_forks_and_differences_are_numbered_by_column_in_drawing_and_table():
+    drawing = drawn("a x b c p", "a y b c q", "a x b c p", passed=(True, False, True))
+    assert [(mark.number, mark.classes.split()[1]) for mark in drawing.marks] == [
+        (1, "is-difference"),
+        (2, "is-parted"),
+    ]
+    assert [row.number for row in drawing.rows if row.branches] == [1, 2]
+
+
+def test_no_two_marks_lie_on_each_other():
+    drawing = drawn("x a", "y a", "z a", "x b c", "x b d")
+    places = [(mark.x, mark.y) for mark in drawing.marks]
+    assert len(set(places)) == len(places)
+
+
+def test_of_many_trials_those_that_are_alike_share_a_row():
+    texts = ["a x"] * 40 + ["a y"] * 30
+    passed = [True] * 20 + [False] * 20 + [True] * 30
+    drawing = drawn(*texts, passed=passed)
+    assert [len(lane.trial_ids) for lane in drawing.lanes] == [20, 20, 30]
+    assert drawing.lanes[0].text == "t0 and 19 more: passed, 2 points"
+    assert drawing.height < 5 * ROW
+    assert lanes_of(drawing)[0].title == "70 trials, 50 of 70 passed"
+    few = drawn(*texts[:20], *texts[-20:])
+    assert len(few.lanes) == 40
+
+
+def test_in_long_drawings_detours_are_folded_and_counted():
+    trunk = [f"s{at}" for at in range(100)]
+    again = [*trunk[:50], "again", *trunk[50:]]
+    drawing = drawn(" ".join(trunk), " ".join(again), " ".join(trunk[:90]))
+    words = [fold.text for fold in drawing.folds]
+    assert "steps, 1 detour" in words[0]
+    assert drawing.width < 900
+    assert not [line for line in drawing.lines if "fork-loop" in line.classes]

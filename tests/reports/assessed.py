@@ -74,7 +74,7 @@ def assessed(text: str = "memory", note: str = "", **changes: Any) -> Assessment
     contract = ContractPart(text, text, text, 6, 5, 1, 3)
     part = AssessmentPart(
         standing=StandingPart(0, is_behind=False, settled_at="2026-11-30T07:00:00Z"),
-        sentence=text,
+        sentence=text or "Nothing is said.",
         traces=OutcomesPart(15, passed=12, failed=2, unknown=1, all_green=1),
         tasks=OutcomesPart(5, passed=2, failed=1, mixed=1, unknown=1, all_green=1),
         maskings=(

@@ -12,11 +12,14 @@ from django.test.utils import CaptureQueriesContext
 from apps.engine.check import Answer
 from apps.engine.nulls import benjamini_hochberg
 from apps.review.models import HistoryEntry, Signal
+from apps.review.operations import claim_next
 from apps.review.queries import (
     ORDERS,
     QueueFilter,
     after,
+    counts,
     neighbours,
+    parts_in_order,
     queue_signals,
 )
 from apps.review.ranking import FACT_RANK, rank_all
@@ -160,6 +163,7 @@ def test_pages_and_neighbours_follow_the_order_whatever_is_equal(
             rank=choose.choice([0.01, 0.05, 0.3]),
             chance=choose.choice([0.001, 0.02]),
             effect=choose.choice([0.4, 0.7]),
+            is_masked=choose.choice([True, False]),
         )
     where = QueueFilter(sort=sort)
     every = list(queue_signals(project=project, where=where))
@@ -173,6 +177,50 @@ def test_pages_and_neighbours_follow_the_order_whatever_is_equal(
         )
         assert before == (every[place - 1].pk if place else None)
         assert behind == (every[place + 1].pk if place < 19 else None)
+
+
+def test_masked_signals_come_first_then_the_rank_and_another_order_stays(project):
+    upload_traces(project, *traces(FALLS[:5]))
+    by_rank = list(queue_signals(project=project, where=QueueFilter(sort="rarest")))
+    last = by_rank[-1]
+    Signal.objects.filter(pk=last.pk).update(is_masked=True)
+    ids = [signal.pk for signal in by_rank]
+    found = queue_signals(project=project, where=QueueFilter())
+    assert [signal.pk for signal in found] == [last.pk, *ids[:-1]]
+    rarest = queue_signals(project=project, where=QueueFilter(sort="rarest"))
+    assert [signal.pk for signal in rarest] == ids
+    masked = queue_signals(project=project, where=QueueFilter(masked=True))
+    assert [signal.pk for signal in masked] == [last.pk]
+    assert QueueFilter(masked=True).is_narrowed
+
+
+def test_the_next_to_claim_is_masked_and_the_counts_follow(project, owner):
+    upload_traces(project, *traces(FALLS[:3]))
+    *_, last = queue_signals(project=project, where=QueueFilter())
+    Signal.objects.filter(pk=last.pk).update(is_masked=True)
+    assert counts(project=project, user=owner).masked == 1
+    first = claim_next(project=project, user=owner, where=QueueFilter())
+    assert first.pk == last.pk
+    assert counts(project=project, user=owner).masked == 1
+    then = claim_next(project=project, user=owner, where=QueueFilter())
+    assert not then.is_masked
+    assert (
+        claim_next(project=project, user=owner, where=QueueFilter(masked=True)) is None
+    )
+
+
+def test_an_index_gives_each_part_of_the_masked_order_sorted(project):
+    upload_traces(project, *traces(FALLS[:5]))
+    waiting = queue_signals(
+        project=project, where=QueueFilter(), state=SignalState.OPEN
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_bitmapscan = off")
+        for part in parts_in_order(waiting, where=QueueFilter()):
+            plan = part[:1].explain()
+            assert "Index Scan" in plan
+            assert "Sort" not in plan
 
 
 def test_superseded_signals_are_under_all_and_not_to_review(project):

@@ -90,7 +90,8 @@ def addresses(project) -> list[str]:
             body = reverse("step-body", args=[slug, trace.pk, seq])
             found += [body, body + "?as=text"]
     for task in Task.objects.filter(project=project)[:3]:
-        found.append(reverse("task", args=[slug, task.pk]))
+        forks = reverse("task-forks", args=[slug, task.pk])
+        found += [reverse("task", args=[slug, task.pk]), forks, f"{forks}?compare=text"]
     found += _agents(project) + _comparisons(project)
     for one in Definition.objects.filter(project=project, number=1)[:3]:
         found += [

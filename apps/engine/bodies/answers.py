@@ -6,6 +6,7 @@ reached anybody.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -15,7 +16,9 @@ from apps.engine.bodies.texts import said_in, texts_of
 from apps.engine.sequences import RecordedCall, Removal, once_per_trace, recorded_calls
 from apps.engine.trace import FinishReason, Step, StepKind, StepStatus, ToolCall, Trace
 
-_NO_ANSWERS: Final = frozenset({Removal.PLACEHOLDER, Removal.WRAPPER})
+NO_ANSWERS: Final = frozenset({Removal.PLACEHOLDER, Removal.WRAPPER})
+"""What is recorded as a model call and answers nothing."""
+
 _SHALLOW: Final = 6
 _OF_ONE_ANSWER: Final = 8_192
 
@@ -53,7 +56,7 @@ def final_answer(trace: Trace) -> FinalAnswer | None:
         entry
         for owned in recorded_calls(trace).values()
         for entry in owned
-        if entry.removed not in _NO_ANSWERS
+        if entry.removed not in NO_ANSWERS
     ]
     if not entries:
         return _of_an_agent(trace)
@@ -154,6 +157,61 @@ def _agent(trace: Trace, step: Step) -> str | None:
     if number is None or not 0 <= number < len(trace.invocations):
         return None
     return trace.invocations[number].agent
+
+
+def askers_in(trace: Trace) -> frozenset[int]:
+    """The `seq` of the model calls that a tool call names as what asked for it."""
+    return frozenset(
+        [
+            step.call.requested_by
+            for step in trace.steps
+            if isinstance(step.call, ToolCall) and step.call.requested_by is not None
+        ]
+    )
+
+
+def last_said(calls: Iterable[RecordedCall], askers: frozenset[int]) -> Any:
+    """What the last response among `calls` holds; `None` where nothing is recorded.
+
+    A response that says nothing because it asks for tools (`askers` are known to), or
+    that failed, leaves the word to the one before it. One that says nothing and asks
+    for nothing is an answer of nothing: words on the way are not taken for it. Steps
+    of one response count as one.
+    """
+    pieces: list[RecordedCall] = []
+    kept = [entry for entry in calls if entry.removed not in NO_ANSWERS]
+    for entry in sorted(kept, key=_place, reverse=True):
+        if pieces and not _is_one_response(pieces[-1], entry):
+            if not any(_goes_on(piece, askers) for piece in pieces):
+                break
+            pieces = []
+        held = _output_of(entry)
+        if held is not None and (isinstance(held, bool) or said_in(held)):
+            return held
+        pieces.append(entry)
+    if any(_goes_on(piece, askers) for piece in pieces):
+        return None
+    return next((_output_of(p) for p in pieces if _output_of(p) is not None), None)
+
+
+def _output_of(entry: RecordedCall) -> Any:
+    return None if entry.step.body is None else entry.step.body.output
+
+
+def _is_one_response(one: RecordedCall, other: RecordedCall) -> bool:
+    response = one.call.response_id
+    return response is not None and response == other.call.response_id
+
+
+def _goes_on(entry: RecordedCall, askers: frozenset[int]) -> bool:
+    """Whether the run did not end with a response: it asks for a tool, or it failed."""
+    return bool(
+        entry.removed in {Removal.FAILED, Removal.RETRIED}
+        or entry.step.seq in askers
+        or entry.call.tool_call_ids
+        or entry.finish is FinishReason.TOOL_CALLS
+        or asked_in(_output_of(entry))
+    )
 
 
 class Said(msgspec.Struct, frozen=True):

@@ -199,7 +199,7 @@ def _decided(conduct: Conduct, answer: Extracted, features: dict[str, Any]) -> D
     value = answer.value
     if len(value) > LONGEST_DECISION:
         # A text of its own length is compared as a whole all the same.
-        value = f"{value[: LONGEST_DECISION - 20]} sha256:{_hash(value)}"
+        value = f"{value[: LONGEST_DECISION - 24]} sha256:{_hash(value)}"
     return Decided(
         state=answer.state.value,
         decision=value,

@@ -15,6 +15,7 @@ from apps.agents.operations import (
     add_agent,
     define_agent,
     find_agents,
+    name_writing_tools,
     rename_agent,
 )
 from apps.engine.agent_contracts import canonical, decoded_agent_contract
@@ -53,6 +54,12 @@ DECISIONS: dict[str, dict[str, Any]] = {
         "tool": "escalate|answer_ticket|close_ticket",
     },
 }
+
+WRITING_TOOLS = {
+    "shipping": ("hold_parcel", "redirect_parcel", "send_replacement"),
+    "escalation": ("answer_ticket", "close_ticket", "escalate"),
+}
+"""What changes something though its name does not say so."""
 
 CONTRACTS: dict[str, tuple[dict[str, Any], ...]] = {
     "triage": (
@@ -146,6 +153,8 @@ def ask(*, project_id: int, user_id: int, now: datetime) -> None:
     for name, description in (AGENTS | UNSEEN).items():
         agent = Agent.objects.get(project_id=project_id, key=agent_key(name))
         rename_agent(agent=agent, name=name, description=description)
+        if name in WRITING_TOOLS:
+            name_writing_tools(agent=agent, tools=WRITING_TOOLS[name])
         if name in DECISIONS:
             define_agent(agent=agent, asked=asked_of(name), user_id=user_id, now=now)
     define(project_id=project_id, wanted=CALL_BACK_NUMBER, user_id=user_id, now=now)

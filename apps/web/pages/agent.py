@@ -35,7 +35,7 @@ from apps.web.pages.agent_trying import Tried, recent_rows
 from apps.web.pages.agents import AgentRow, tools_of
 from apps.web.pages.scoring_state import ScoringState, scoring_state
 
-MASKED_ON_A_PAGE: Final = 20
+MASKED_ON_A_PAGE: Final = 8
 TASKS_ON_A_PAGE: Final = 25
 MOST_DISTINCT: Final = 10
 MOST_COUNTED: Final = 5_000
@@ -233,7 +233,8 @@ def _masked(agent: Agent, query: Mapping[str, str]) -> tuple[list[MaskedTrace], 
 
 
 def _masked_trace(row: Conduct) -> MaskedTrace:
-    bad = next((one for one in row.judged if one.get("broken")), {})
+    none: dict[str, Any] = {}
+    bad = next((one for one in row.judged if one.get("broken")), none)
     sentence = bad.get("sentence", "")
     if bad.get("name"):
         sentence = f"“{bad['name']}” broke. {sentence}".strip()

@@ -20,11 +20,10 @@ from apps.engine.extraction import (
     decoded_decision,
 )
 from apps.web.access import Place
+from apps.web.agent_decision_forms import DecisionForm, kinds_of_decision
 from apps.web.agent_forms import (
-    DecisionForm,
     HeldForm,
     kinds_of_contract,
-    kinds_of_decision,
     kinds_of_then,
 )
 from apps.web.pages.agent_trying import (

@@ -28,7 +28,7 @@ from apps.scoring.models import TraceScore
 from apps.traces.models import Trace
 from apps.traces.transitions import TaskSource
 from apps.web.access import Place
-from apps.web.agent_forms import ExpectationForm
+from apps.web.agent_decision_forms import ExpectationForm
 from apps.web.pages.scoring_state import ScoringState, scoring_state
 
 MOST_GROUPS: Final = 20_000
@@ -239,7 +239,7 @@ def _groups(project_id: int) -> list[_Group]:
         "outcome_label",
     )
     counted = rows.annotate(n=Count("pk"), example=Max("pk")).order_by("-example")
-    return list(counted[: MOST_GROUPS + 1])
+    return [dict(row) for row in counted[: MOST_GROUPS + 1]]
 
 
 class _Counted:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from apps.engine.consistency import LABELS, Stability, share
+from apps.engine.consistency import LABELS, UNSTABLE, Stability, share
 from apps.engine.extraction import DecisionState
 from apps.engine.masking import Extent, verdict_of
 from apps.engine.trials import evidence_of
@@ -31,7 +31,6 @@ class TrialsPart(msgspec.Struct, frozen=True):
     k: int
     n: int
     words: str
-    is_wrong: bool
     tone: str
 
 
@@ -97,32 +96,26 @@ class AgentPanel(msgspec.Struct, frozen=True):
 
 def trials_part(score: TaskScore | AgentTaskScore) -> TrialsPart:
     """How far the trials agree, of an agent or end to end."""
-    known = score.consistency in set(Stability)
-    stability = Stability(score.consistency) if known else Stability.INSUFFICIENT
-    is_single = score.trials == 1
+    if score.trials == 1:
+        words = "One run says nothing about how stable it is."
+        return TrialsPart("single run", score.majority, 1, words, "")
+    stability = Stability(score.consistency)
+    is_wrong = score.is_stable_but_wrong
     words = share(score.majority, score.trials).words
     return TrialsPart(
-        label="single run" if is_single else LABELS[stability],
+        label="stable but wrong" if is_wrong else LABELS[stability],
         k=score.majority,
         n=score.trials,
-        words=(
-            "One run says nothing about how stable it is."
-            if is_single
-            else f"The most frequent decision: {words} of the trials."
-        ),
-        is_wrong=score.is_stable_but_wrong,
-        tone=_TONES.get(stability, "") if not is_single else "",
+        words=f"The most frequent agent decision: {words} of the trials.",
+        tone="amber" if is_wrong or stability in UNSTABLE else "",
     )
-
-
-_TONES = {Stability.DRIFTING: "amber", Stability.NON_DETERMINISTIC: "amber"}
 
 
 def agent_panel(trace: Trace) -> AgentPanel:
     """The panel of one trace: four queries for any number of agents."""
     standing = trace_standing(trace)
     score = standing.score
-    lines = [_line(one, standing) for one in standing.agents]
+    lines = [_line(one, standing) for one in standing.agents] if score else []
     return AgentPanel(
         trace=trace,
         is_scored=score is not None,

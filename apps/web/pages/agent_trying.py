@@ -122,6 +122,16 @@ class DecisionPreview(msgspec.Struct, frozen=True):
     left_out: str = ""
     errors: list[tuple[str, str]] = []
 
+    @property
+    def decisions(self) -> int:
+        """How many distinct decisions there are."""
+        return sum(one.is_decided for one in self.distinct)
+
+    @property
+    def without(self) -> int:
+        """In how many runs there is none."""
+        return sum(one.count for one in self.distinct if not one.is_decided)
+
 
 _GROUPS: Final = (
     (ContractState.BROKEN, "breaks it", "break it", "red", "circle-x"),
@@ -154,7 +164,7 @@ def recent_runs(
     traces = _newest(project_id, agent, most)
     short = [trace for trace in traces if trace.step_count <= LONGEST_TRIED]
     chosen = _within_bytes(short)
-    keys = frozenset() if agent is None else {one.key for one in names_of(agent)}
+    keys = set() if agent is None else {one.key for one in names_of(agent)}
     runs: list[tuple[Trace, EngineTrace, Conduct]] = []
     end = time.monotonic() + TRYING_SECONDS
     seen, count = 0, 0
@@ -200,7 +210,7 @@ def _within_bytes(traces: Sequence[Trace]) -> list[Trace]:
 
 
 def _conducts(
-    trace: EngineTrace, keys: frozenset[str] | set[str], *, is_whole: bool
+    trace: EngineTrace, keys: set[str], *, is_whole: bool
 ) -> Iterator[Conduct]:
     if is_whole:
         yield whole_conduct(trace)

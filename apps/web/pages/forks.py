@@ -349,7 +349,10 @@ def _step_beside(branching: Branching, fork: Fork, label: str) -> int | None:
 
 
 def _compare_url(compared: Compared, where: _Where, at: int, label: str) -> str:
+    """The address with a trial on one side; the two are swapped if it is on the other."""
     chosen = [*where.chosen]
+    if chosen[1 - at] == label:
+        chosen[1 - at] = chosen[at]
     chosen[at] = label
     pks = [compared.trials[one].pk if one else "" for one in chosen]
     return _url(where.asked, fork=where.number, left=pks[0], right=pks[1]) + "#steps"

@@ -23,6 +23,7 @@ from apps.web.pages.steps import KIND_WORDS
 SHOWN: Final = 6_000
 """Characters of each text that are compared and shown here."""
 _LEAST_ALIKE: Final = 0.2
+_MOST_READ: Final = 1_000_000
 _LOOK_BACK: Final = 32
 _MOST_CALLS: Final = 8
 _MOST_SAYINGS: Final = 12
@@ -176,7 +177,7 @@ def _spoken(output: Any, reasoning: Any) -> Iterator[tuple[str, str]]:
             yield "Says", as_text(output)
         return
     for message in found.messages[:_MOST_SAYINGS]:
-        one = saying(message, most=SHOWN)
+        one = saying(message, most=_MOST_READ)
         if one.thought:
             yield "Thinking", one.thought
         if one.text:

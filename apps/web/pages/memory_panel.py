@@ -49,11 +49,21 @@ class RecallRow(msgspec.Struct, frozen=True):
 
 
 class MemoryPanel(msgspec.Struct, frozen=True):
-    """The facts of a trace, those that were lost first; `words` counts them."""
+    """The facts of a trace; `words` counts the recalled of those that were decided.
+
+    `rows` has declared facts and what was not recalled, failures first; `quiet` the
+    values that were only seen to be used again as they were told.
+    """
 
     rows: list[RecallRow]
+    quiet: list[RecallRow]
     words: str
     left_out: int
+
+    @property
+    def has_places(self) -> bool:
+        """Whether it is said of any where it was lost."""
+        return any(row.place for row in self.rows)
 
 
 def memory_panel(recalls: Iterable[dict[str, Any]]) -> MemoryPanel | None:
@@ -63,8 +73,10 @@ def memory_panel(recalls: Iterable[dict[str, Any]]) -> MemoryPanel | None:
         return None
     found.sort(key=lambda one: (one.state not in FAILED, one.source is Source.DETECTED))
     recalled, decided = counted(found)
+    shown = found[:MOST]
     return MemoryPanel(
-        rows=[_row(one) for one in found[:MOST]],
+        rows=[_row(one) for one in shown if not _is_quiet(one)],
+        quiet=[_row(one) for one in shown if _is_quiet(one)],
         words=(
             f"{number_in_words(recalled)} of {number_in_words(decided)} recalled"
             if decided
@@ -72,6 +84,10 @@ def memory_panel(recalls: Iterable[dict[str, Any]]) -> MemoryPanel | None:
         ),
         left_out=max(0, len(found) - MOST),
     )
+
+
+def _is_quiet(one: Recall) -> bool:
+    return one.source is Source.DETECTED and one.state is State.RECALLED
 
 
 def _row(one: Recall) -> RecallRow:

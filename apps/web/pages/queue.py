@@ -50,7 +50,7 @@ VIEWS = (
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]*")
 _LONGEST_SLUG = 40
 SORT_LABELS = {
-    "masked": "Masked first, then rarest by chance",
+    "masked": "Masked first, then rarest",
     "rarest": "Rarest by chance first",
     "largest": "Largest effect first",
     "newest": "Newest first",

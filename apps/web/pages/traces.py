@@ -40,11 +40,11 @@ USAGE_LABELS = {
 
 
 VERDICT_LABELS = {
-    "masked": "Masked: passed, an agent red",
-    "gap": "Failed, every agent green",
+    "masked": "Masked",
+    "gap": "Failed, all agents green",
 }
 AGENT_LABELS = {
-    "masked": "masked: it is red, the trace passed",
+    "masked": "masked",
     "red": "red",
     "unknown": "unknown",
     "green": "green",

@@ -22,17 +22,12 @@ from apps.engine.extraction import (
     DecisionKind,
     DecisionSpec,
     decoded_decision,
-    encoded,
 )
 from apps.pipeline.scoring import wake_scoring
 from apps.web.access import Place, in_project
+from apps.web.agent_decision_forms import DecisionForm, decision_initial
 from apps.web.agent_fields import THEN_KINDS
-from apps.web.agent_forms import (
-    DecisionForm,
-    HeldForm,
-    decision_initial,
-    held_initial,
-)
+from apps.web.agent_forms import HeldForm, held_initial
 from apps.web.numbers import whole
 from apps.web.pages.agent_editor import (
     ContractEditor,
@@ -200,7 +195,7 @@ def decision_form(request: HttpRequest, spec: DecisionSpec) -> DecisionForm:
 
 def stored(spec: DecisionSpec) -> dict[str, Any] | None:
     """A definition as it is stored: nothing for the automatic one."""
-    return None if spec == AUTOMATIC else encoded(spec)
+    return None if spec == AUTOMATIC else canonical(spec)
 
 
 @require_POST

@@ -15,9 +15,10 @@ from apps.agents.exchange import take_file, yaml_of
 from apps.agents.operations import WrongAgent
 from apps.engine.agent_contracts import BadContractsFile
 from apps.pipeline.scoring import wake_scoring
+from apps.traces.storage import HashedUpload
 from apps.verdicts.operations import unsettle
 from apps.web.access import Place, in_project
-from apps.web.agent_forms import FileForm
+from apps.web.agent_decision_forms import FileForm
 from apps.web.pages.agent_file import FilePage, file_page, planned_page, read_file
 
 MOST_BYTES = 1_048_576
@@ -62,9 +63,10 @@ def _shown(request: HttpRequest, page: FilePage) -> HttpResponse:
 def _sent_text(request: HttpRequest, form: FileForm) -> str:
     """The file that was chosen, else the text that was pasted; "" for neither."""
     sent = request.FILES.get("file")
-    if sent is not None:
-        # What is no UTF-8 is told by its line, like what is no YAML.
-        return sent.read(MOST_BYTES).decode("utf-8-sig", "replace")
+    if isinstance(sent, HashedUpload):
+        with sent.received.open() as stream:
+            # What is no UTF-8 is told by its line, like what is no YAML.
+            return stream.read(MOST_BYTES).decode("utf-8-sig", "replace")
     text = form.cleaned_data.get("text", "") if form.is_valid() else ""
     return str(text).replace("\r\n", "\n")
 

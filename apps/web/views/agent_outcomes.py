@@ -16,7 +16,7 @@ from apps.agents.operations import Asked, WrongAgent, define_outcome
 from apps.agents.queries import outcome_definition
 from apps.pipeline.scoring import wake_scoring
 from apps.web.access import Place, in_project
-from apps.web.agent_forms import DecisionForm, ExpectationForm
+from apps.web.agent_decision_forms import DecisionForm, ExpectationForm
 from apps.web.numbers import whole
 from apps.web.pages.agent_editor import (
     decision_editor,

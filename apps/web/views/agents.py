@@ -18,7 +18,7 @@ from apps.agents.operations import WrongAgent
 from apps.pipeline.scoring import wake_scoring
 from apps.verdicts.operations import unsettle
 from apps.web.access import Place, in_project
-from apps.web.agent_forms import AgentNameForm, ToolsForm
+from apps.web.agent_decision_forms import AgentNameForm, ToolsForm
 from apps.web.forms import first_error
 from apps.web.numbers import whole
 from apps.web.pages.agent import agent_page
@@ -156,14 +156,16 @@ def give_name(request: HttpRequest, place: Place, agent_id: int) -> HttpResponse
 
 def _given(place: Place, key: str, to: str) -> Agent:
     """Move a name to the agent with the id `to`, to its own where that is "own"."""
-    said = {"user_id": place.user.pk, "now": timezone.now()}
+    project_id, user_id, now = place.project.pk, place.user.pk, timezone.now()
     if to == "own":
-        if len(key) > operations.LONGEST:
-            raise WrongAgent("No agent of this project is recorded under that name.")
-        return operations.split_name(project_id=place.project.pk, key=key, **said)
+        return operations.split_name(
+            project_id=project_id, key=key, user_id=user_id, now=now
+        )
     chosen = whole(to)
     if chosen is None:
         raise WrongAgent("Choose the agent that the name is given to.")
     after = place.agent(chosen)
-    operations.give_name(project_id=place.project.pk, key=key, to=after, **said)
+    operations.give_name(
+        project_id=project_id, key=key, to=after, user_id=user_id, now=now
+    )
     return after

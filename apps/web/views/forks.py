@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from apps.accounts.permissions import Permission
-from apps.traces.models import Trace
+from apps.traces.models import Task, Trace
 from apps.verdicts.notes import Noted, WrongNote, note_trial, withdraw_note
 from apps.web.access import Place, in_project
 from apps.web.forms import TrialForm, TrialNoteForm, first_error
@@ -30,6 +30,7 @@ def forks(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
 @in_project(Permission.REVIEW)
 def note(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
     """Note on a trial that it was sound but wrong, or right by luck."""
+    task = place.task(task_id)
     form = TrialNoteForm(request.POST)
     if not form.is_valid():
         return refusal(request, status=400, sentence=first_error(form))
@@ -37,7 +38,7 @@ def note(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
     step = None if data["step"] is None else data["step"] - 1
     try:
         note_trial(
-            trace=_trial(place, task_id, data["trace"]),
+            trace=_trial(place, task, data["trace"]),
             noted=Noted(data["kind"], step, data["note"]),
             user_id=place.user.pk,
             now=timezone.now(),
@@ -52,11 +53,12 @@ def note(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
 @in_project(Permission.REVIEW)
 def withdraw(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
     """Take back the note on a trial; its history keeps both."""
+    task = place.task(task_id)
     form = TrialForm(request.POST)
     if not form.is_valid():
         return refusal(request, status=400, sentence=first_error(form))
     try:
-        trial = _trial(place, task_id, form.cleaned_data["trace"])
+        trial = _trial(place, task, form.cleaned_data["trace"])
         withdraw_note(trace=trial, user_id=place.user.pk, now=timezone.now())
     except WrongNote as error:
         return refusal(request, status=409, sentence=str(error))
@@ -64,10 +66,10 @@ def withdraw(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
     return redirect(_notes_url(place, task_id))
 
 
-def _trial(place: Place, task_id: int, trace_id: int) -> Trace:
+def _trial(place: Place, task: Task, trace_id: int) -> Trace:
     """A trial of this task; raises `WrongNote` or answers 404."""
     trace = place.trace(trace_id)
-    if trace.task_id != place.task(task_id).pk:
+    if trace.task_id != task.pk:
         raise WrongNote("This trace is no trial of the task any more.")
     return trace
 

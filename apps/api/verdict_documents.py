@@ -1,0 +1,307 @@
+"""What the JSON door says of verdicts and agents. Steps count from 1, missing is null.
+
+Every count is `k` of `n` with its 95 % Wilson interval as `low` and `high`, null for
+0 of 0. The names are those of `manage.py compare --json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.urls import reverse
+from rest_framework.request import Request
+
+from apps.agents.models import Agent, AgentDefinition
+from apps.engine.agent_contracts import decoded_agent_contract, plain_sentence
+from apps.engine.consistency import share
+from apps.engine.extraction import AUTOMATIC, decoded_decision, encoded
+from apps.engine.extraction.wording import sentence_of
+from apps.engine.masking import Gap, Masking, OutcomeCounts
+from apps.engine.trials.plain import plain_share
+from apps.reports.assessment import StandingPart
+from apps.scoring.models import Conduct, TraceScore
+from apps.traces.models import Trace
+from apps.verdicts.models import AgentVerdict, PatternSearch
+from apps.verdicts.queries import Change, ProjectStanding
+
+_CONSISTENCY = (
+    "stable", "drifting", "non_deterministic", "insufficient", "stable_but_wrong",
+)  # fmt: skip
+_ANSWERS = ("held", "broken", "undecided", "not_applying")
+
+
+def scores_document(standing: StandingPart) -> dict[str, Any]:
+    """How current the scores are: while `is_behind`, nothing here is final."""
+    return {
+        "is_behind": standing.is_behind,
+        "traces_left": standing.left,
+        "settled_at": standing.settled_at or None,
+    }
+
+
+def verdicts_document(
+    found: ProjectStanding | None, by_colour: Mapping[str, int]
+) -> dict[str, Any]:
+    """The headline of masking with the agents, the gaps, and what changed."""
+    if found is None:
+        return {
+            "headline": None,
+            "outcomes": None,
+            "agents": dict(by_colour),
+            "maskings": [],
+            "gaps": [],
+            "changes": [],
+        }
+    return {
+        "headline": found.report.headline,
+        "outcomes": {
+            "traces": _outcomes(found.traces.counts, found.traces.n),
+            "tasks": _outcomes(found.tasks.counts, found.tasks.n),
+        },
+        "agents": dict(by_colour),
+        "maskings": [_masking(one) for one in found.report.maskings],
+        "gaps": [_gap(one) for one in found.report.gaps],
+        "changes": [_change(one) for one in found.changes],
+    }
+
+
+def _outcomes(counts: OutcomeCounts, n: int) -> dict[str, Any]:
+    known = counts.passed + counts.failed
+    return {
+        **plain_share(share(counts.passed, known)),
+        "passed": counts.passed,
+        "failed": counts.failed,
+        "mixed_or_unknown": n - known,
+        "failed_with_every_agent_green": counts.all_green,
+    }
+
+
+def _masking(one: Masking) -> dict[str, Any]:
+    return {
+        "agent": one.agent,
+        "colour": one.colour.value,
+        "traces": plain_share(one.traces),
+        "tasks": plain_share(one.tasks),
+        "sentence": f"{one.headline}.",
+        "reasons": [reason.sentence for reason in one.reasons],
+    }
+
+
+def _gap(one: Gap) -> dict[str, Any]:
+    return {
+        "kind": one.kind.value,
+        "agent": one.agent or None,
+        "sentence": one.sentence,
+        "found": None if one.found is None else plain_share(one.found),
+    }
+
+
+def _change(one: Change) -> dict[str, Any]:
+    return {
+        "agent": one.agent,
+        "agent_id": one.agent_id,
+        "before": one.before,
+        "after": one.after,
+        "at": one.at,
+        "reason": one.reason or None,
+    }
+
+
+def agent_document(
+    agent: Agent, verdict: AgentVerdict | None, request: Request
+) -> dict[str, Any]:
+    """An agent with its verdict; before a first one it is unknown and counts are null."""
+    address = reverse("api-agent", args=[agent.pk])
+    said = {
+        "id": agent.pk,
+        "url": request.build_absolute_uri(address),
+        "agent": str(agent),
+        "key": agent.key,
+        "description": agent.description or None,
+        "verdict": "unknown" if verdict is None else verdict.colour,
+        "reasons": [] if verdict is None else _sentences(verdict, "reasons"),
+    }
+    return {**said, **(_NOT_SETTLED if verdict is None else _counts(verdict))}
+
+
+_NOT_SETTLED: dict[str, Any] = dict.fromkeys(
+    ("traces", "tasks", "invocations", "failed", "masked", "contracts", "consistency",
+     "memory", "findings")
+)  # fmt: skip
+
+
+def _sentences(verdict: AgentVerdict, what: str) -> list[str]:
+    return [one["sentence"] for one in verdict.detail[what]]
+
+
+def _counts(verdict: AgentVerdict) -> dict[str, Any]:
+    of: dict[str, Any] = verdict.evidence
+    decided = of["recalled"] + of["lost"] + of["contradicted"]
+    return {
+        "traces": verdict.traces,
+        "tasks": verdict.tasks,
+        "invocations": of["invocations"],
+        "failed": of["failed"],
+        "masked": {
+            "traces": plain_share(share(verdict.masked_traces, verdict.green_traces)),
+            "tasks": plain_share(share(verdict.masked_tasks, verdict.green_tasks)),
+        },
+        "contracts": {
+            "defined": of["contracts"],
+            "applied": of["contracts_applied"],
+            **plain_share(share(of["held"], _applied(of))),
+            **{name: of[name] for name in _ANSWERS},
+        },
+        "consistency": {name: of[name] for name in _CONSISTENCY},
+        "memory": {
+            **plain_share(share(of["recalled"], decided)),
+            "lost": of["lost"],
+            "contradicted": of["contradicted"],
+        },
+        "findings": of["findings"],
+    }
+
+
+def _applied(of: Mapping[str, int]) -> int:
+    return of["held"] + of["broken"] + of["undecided"]
+
+
+def whole_agent_document(
+    agent: Agent,
+    verdict: AgentVerdict | None,
+    definition: AgentDefinition | None,
+    names: Sequence[str],
+    request: Request,
+) -> dict[str, Any]:
+    """An agent with its gaps, recorded names, tools, models, and what is asked of it."""
+    detail: dict[str, Any] = {} if verdict is None else verdict.detail
+    answered = {one["place"]: one for one in detail.get("contracts", [])}
+    return {
+        **agent_document(agent, verdict, request),
+        "gaps": [one["sentence"] for one in detail.get("gaps", [])],
+        "names": list(names),
+        "tools": detail.get("tools", []),
+        "models": detail.get("models", []),
+        "asked": (
+            None
+            if definition is None
+            else definition_document(definition, answered=answered)
+        ),
+        "agent_decision": decision_document(
+            None if definition is None else definition.decision
+        ),
+    }
+
+
+def decision_document(value: dict[str, Any] | None) -> dict[str, Any]:
+    """How the agent decision is found, as a definition and as a sentence."""
+    spec = AUTOMATIC if value is None else decoded_decision(value)
+    return {**encoded(spec), "sentence": sentence_of(spec)}
+
+
+def definition_document(
+    row: AgentDefinition, *, answered: Mapping[int, Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
+    """One version of what is asked of an agent: who said so, when, and each contract.
+
+    `answered` are the counts of the contracts by place, for the version that counts.
+    """
+    return {
+        "number": row.number,
+        "by": row.created_by.label if row.created_by else None,
+        "at": row.created_at,
+        "note": row.note or None,
+        "decision": row.decision,
+        "contracts": [
+            {
+                "contract": value,
+                "sentence": plain_sentence(decoded_agent_contract(value)),
+                **({} if answered is None else _answers(answered.get(place))),
+            }
+            for place, value in enumerate(row.contracts)
+        ],
+    }
+
+
+def _answers(found: Mapping[str, Any] | None) -> dict[str, Any]:
+    if found is None:
+        return {"answers": None}
+    return {
+        "answers": {
+            **plain_share(share(found["held"], _applied(found))),
+            **{name: found[name] for name in _ANSWERS},
+            "newest_trace_that_breaks": found["broken_trace"],
+        }
+    }
+
+
+def pattern_document(row: PatternSearch) -> dict[str, Any]:
+    """What one search found; without rules `sentence` says that none beats chance."""
+    return {"target": row.target, "made_at": row.made_at, **row.found}
+
+
+def conducts_document(
+    trace: Trace, score: TraceScore | None, conducts: Sequence[Conduct]
+) -> dict[str, Any]:
+    """What each agent did in one trace; null and no agents before it is scored."""
+    return {
+        "trace": trace.pk,
+        "name": trace.name,
+        "task": trace.task_id,
+        "trial": trace.trial,
+        "outcome": "unknown" if score is None else score.outcome,
+        "reason": None if score is None else score.outcome_reason,
+        "is_scored": score is not None,
+        "is_gap": None if score is None else score.is_gap,
+        "decision": None if score is None else decided_document(score),
+        "memory": [] if score is None else [_recall(one) for one in score.recalls],
+        "agents": [_conduct(one) for one in conducts],
+    }
+
+
+def decided_document(row: TraceScore | Conduct) -> dict[str, Any]:
+    """What was decided, or why nothing: `state` says which."""
+    return {
+        "state": row.state,
+        "decision": row.shown or None,
+        "how": row.how or None,
+        "step": None if row.step is None else row.step + 1,
+    }
+
+
+def _conduct(one: Conduct) -> dict[str, Any]:
+    return {
+        "agent": str(one.agent),
+        "agent_id": one.agent_id,
+        "verdict": one.colour,
+        "masked": one.is_masked,
+        "decision": decided_document(one),
+        "invocations": one.invocations,
+        "failed": one.failures,
+        "calls": one.calls,
+        "tools": one.tools,
+        "models": one.models_used,
+        "temperature": one.temperature,
+        "contracts": {
+            **{name: getattr(one, name) for name in _ANSWERS},
+            "each": one.judged,
+        },
+        "memory": {
+            "recalled": one.recalled,
+            "lost": one.lost,
+            "contradicted": one.contradicted,
+        },
+        "findings": one.findings,
+    }
+
+
+def _recall(one: Mapping[str, Any]) -> dict[str, Any]:
+    """A fact with its steps counted from 1."""
+    said = dict(one)
+    for name in ("told_step", "needed_step", "answer_step"):
+        if said.get(name) is not None:
+            said[name] += 1
+    if "place_steps" in said:
+        said["place_steps"] = [step + 1 for step in said["place_steps"]]
+    return said
