@@ -56,7 +56,10 @@ def find_agents(
 
     Safe to run by several workers at once. Two statements where all are known.
     """
-    names = {agent_key(name): name for name in recorded}
+    names: dict[str, str] = {}
+    for name in recorded:
+        # The spelling that came first is what people see.
+        names.setdefault(agent_key(name), name)
     known = _agents_of(project_id, names)
     new = {key: name for key, name in names.items() if key not in known}
     if not new:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 from django.db.models import Exists, OuterRef
+from django.db.models.functions import Lower
 
 from apps.agents.models import (
     Agent,
@@ -97,7 +98,7 @@ def named_agents(project_id: int) -> list[Agent]:
     """The agents that a name stands for, by what people call them."""
     names = AgentName.objects.filter(agent=OuterRef("pk"))
     rows = Agent.objects.filter(Exists(names), project_id=project_id)
-    return list(rows.order_by("name", "pk"))
+    return list(rows.order_by(Lower("name"), "pk"))
 
 
 def names_of(agent: Agent) -> list[AgentName]:

@@ -42,6 +42,7 @@ _ACTS: Final = frozenset(
     {StepKind.TOOL_CALL, StepKind.HANDOFF, StepKind.RETRIEVAL, StepKind.MEMORY}
 )
 _TEMPERATURE: Final = "temperature"
+_HOTTEST: Final = 100
 _DEEPEST: Final = 3
 
 
@@ -354,7 +355,8 @@ def _temperature_in(value: Any, depth: int) -> float | None:
         return None
     for key, item in value.items():
         is_number = isinstance(item, int | float) and not isinstance(item, bool)
-        if is_number and str(key).rpartition(".")[2] == _TEMPERATURE:
+        is_named = str(key).rpartition(".")[2] == _TEMPERATURE
+        if is_named and is_number and 0 <= item <= _HOTTEST:
             return float(item)
     return next(_below(value, depth), None)
 

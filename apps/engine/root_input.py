@@ -51,7 +51,7 @@ def said_by_user(value: Any, depth: int) -> Iterator[Any]:
         return
     if isinstance(value, dict):
         role = value.get("role", value.get("type"))
-        if role in _USERS:
+        if isinstance(role, str) and role in _USERS:
             for key in ("content", "parts", "text"):
                 if value.get(key):
                     yield value[key]

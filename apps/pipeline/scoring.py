@@ -150,7 +150,7 @@ def score_batch(waiting: Sequence[Behind], *, project_id: int, now: datetime) ->
             for content in stored_contents(late)
             for pk in (content.trace.pk,)
         ]
-        recorded = {one.name for item in scored for one in item.score.conducts}
+        recorded = [one.name for item in scored for one in item.score.conducts]
         found = find_agents(project_id=project_id, recorded=recorded, now=now)
         agents = {agent.key: pk for pk, agent in asked.definitions.agents.items()}
         write_trace_scores(

@@ -176,7 +176,9 @@ def _agent_row(one: AgentPart) -> tuple[Cell, ...]:
 
 
 def _masked(one: AgentPart) -> str:
-    traces = short_rate(one.masked_traces, "none")
+    traces = short_rate(one.masked_traces, "")
+    if not traces:
+        return "none passed"
     if not one.masked_tasks.hits:
         return f"traces {traces}"
     return f"traces {traces}; tasks {short_rate(one.masked_tasks, 'none')}"

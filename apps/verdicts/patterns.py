@@ -36,7 +36,7 @@ class Target(StrEnum):
 
 _UNSTABLE: Final = """
 SELECT c.trace_id || '/' || c.agent_id, 'task ' || t.task_id, c.features,
-    a.consistency IN ('drifting', 'non_deterministic'), c.trace_id::text,
+    a.consistency IN ('drifting', 'non_deterministic'), c.agent_id::text,
     ''
 FROM scoring_conduct c
 JOIN traces_trace t ON t.id = c.trace_id
@@ -73,18 +73,19 @@ _STATEMENTS: Final = {
 def units_of(project_id: int, target: Target) -> Iterator[Unit]:
     """The runs of a project with their features: one statement, the newest 20,000.
 
-    For unstable ones a run is what one agent did in one trial, elsewhere a trace.
+    For unstable ones a run is what one agent did in one trial, elsewhere a trace. That
+    the trials of an agent do not agree holds for all of them together.
     """
     with connection.cursor() as cursor:
         cursor.execute(_STATEMENTS[target], [project_id, MOST_UNITS])
-        for pk, task, features, hit, run, way in cursor.fetchall():
+        for pk, task, features, hit, together, way in cursor.fetchall():
             found = msgspec.json.decode(features)
             read: dict[str, Value] = {
                 name: stored_value(value) for name, value in found.items()
             }
             if way:
                 read["first fork"] = way
-            yield Unit(id=pk, task=task, features=read, target=hit, run=run)
+            yield Unit(id=pk, task=task, features=read, target=hit, together=together)
 
 
 def search_is_due(project_id: int, *, now: datetime) -> bool:

@@ -52,7 +52,7 @@ _ITEMS = (
         ),
     ),
     ("traces", "Traces", "route", ("traces", "trace")),
-    ("tasks", "Tasks", "database", ("tasks", "task")),
+    ("tasks", "Tasks", "database", ("tasks", "task", "task-forks")),
     (
         "agents",
         "Agents",

@@ -24,6 +24,7 @@ MATRIX = {
     Permission.MANAGE_TOKENS: (False, False, False, True, True),
     Permission.MANAGE_PRIVACY: (False, False, False, True, True),
     Permission.MANAGE_CHECKS: (False, False, False, True, True),
+    Permission.MANAGE_AGENTS: (False, False, False, True, True),
     Permission.MANAGE_MEMBERS: (False, False, False, False, True),
 }
 ROLES = (None, Role.VIEWER, Role.REVIEWER, Role.MAINTAINER, Role.OWNER)

@@ -38,6 +38,7 @@ from apps.traces.models import Task, Trace, Upload
 from apps.traces.operations import claim_upload, create_upload
 from apps.traces.parts import About, begin
 from apps.traces.storage import receive
+from tests.browser.agent_scenes import agent_scenes
 from tests.browser.blind_scenes import (
     blind_scenes,
     look_blindly,
@@ -371,6 +372,7 @@ def scenes_of(project: Project) -> list[Scene]:
         Scene("tasks", of("tasks")),
         Scene("tasks-empty", reverse("tasks", args=[empty.slug])),
         Scene("task", of("task", task.pk)),
+        *agent_scenes(project, empty),
         *(Scene(name, path) for name, path in compare_addresses(project, empty)),
         Scene("contracts", of("contracts")),
         Scene("contracts-empty", reverse("contracts", args=[empty.slug])),

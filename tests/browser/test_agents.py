@@ -14,7 +14,6 @@ from apps.scoring.models import Conduct
 from apps.verdicts.models import AgentVerdict
 from tests.agents.making import score_all
 from tests.browser.making import upload_and_read
-from tests.browser.test_pages import AXE, TAGS, problems_of
 
 
 def scored(project, page) -> None:
@@ -96,26 +95,3 @@ def test_a_decision_is_tried_and_saved_without_scripts(
     page.get_by_role("button", name="Save").click()
     expect(page.locator("#messages")).to_contain_text("Saved as version 1.")
     assert current_definition(memory).decision["kind"] == "label"
-
-
-def test_forms_and_pages_of_agents_break_no_rule_of_accessibility(
-    open_page, owner, desk_project, memory
-):
-    page = open_page(owner, bypass_csp=True)
-    home = f"/projects/{desk_project.slug}/agents/"
-    wrong = {}
-    for path in (
-        "",
-        f"{memory.pk}/?recent=1",
-        f"{memory.pk}/contracts/new/?kind=when_then&then=range",
-        f"{memory.pk}/contracts/new/?kind=temporal",
-        f"{memory.pk}/decision/?kind=regex",
-        "outcomes/",
-        "file/",
-    ):
-        page.goto(home + path)
-        page.wait_for_load_state("networkidle")
-        page.evaluate(AXE)
-        if found := problems_of(page, rules=TAGS):
-            wrong[path] = found
-    assert wrong == {}

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
-from django.utils import timezone
 from playwright.sync_api import expect
 
 from apps.engine.formats.evalsite_writer import dump
-from apps.pipeline.scoring import is_behind, score_project
 from apps.traces.models import Task
 from tests.browser.chromium import NARROW, WIDE
-from tests.browser.making import READ_SECONDS, upload_and_read
+from tests.browser.making import upload_and_read
+from tests.browser.score_scenes import settle_scores
 from tests.browser.test_pages import AXE, STILL, TAGS, problems_of
 from tests.desks import FAIL, PASS, desk_trace
 from tests.web.forking import forking_trials
@@ -38,11 +35,7 @@ def desk(project):
     """Tasks that this process or the worker has read and scored."""
     traces = [*forking_trials(), *map(long_run, range(1, 21))]
     upload_and_read(project, b"".join(map(dump, traces)), name="runs.jsonl")
-    end = time.monotonic() + READ_SECONDS
-    while is_behind(project.pk):
-        assert time.monotonic() < end, "The tasks were not scored."
-        if not score_project(project_id=project.pk, clock=timezone.now):
-            time.sleep(0.05)
+    settle_scores(project)
     return project
 
 

@@ -106,6 +106,15 @@ def test_that_trials_fork_is_no_feature_of_unstable_runs():
     assert len(ways) > 1
 
 
+def test_the_trials_of_an_agent_are_together_where_they_do_not_agree():
+    tasks = [spread(number, unsure=True) for number in range(2)]
+    found = {(one.task, one.together): set() for one in unstable_units(tasks)}
+    for one in unstable_units(tasks):
+        found[one.task, one.together].add(one.target)
+    assert all(len(targets) == 1 for targets in found.values())
+    assert {one.together for one in failing_units(tasks)} == {""}
+
+
 def test_runs_that_cannot_tell_are_no_units():
     few = task("few", run(1), run(2))
     unknown = task("unknown", *[run(n, outcome=UNKNOWN) for n in range(4)])

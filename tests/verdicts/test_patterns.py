@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from apps.agents.models import Agent
 from apps.pipeline.patterns import search_project
 from apps.pipeline.scoring import score_project
 from apps.verdicts.models import PatternSearch
@@ -53,6 +54,17 @@ def test_a_rule_over_the_input_is_found_and_kept(settled):
     assert rule["inside"] == {"hits": 16, "of": 16}
     assert len(rule["hit_ids"]) == 16
     assert not search_is_due(settled.pk, now=NOW + timedelta(hours=1))
+
+
+@pytest.mark.django_db
+def test_the_trials_of_one_agent_are_together_where_the_target_is_of_all_of_them(
+    settled,
+):
+    agent = str(Agent.objects.get(project=settled).pk)
+    units = list(units_of(settled.pk, Target.UNSTABLE))
+    assert len(units) == TASKS * TRIALS
+    assert {unit.together for unit in units} == {agent}
+    assert {unit.together for unit in units_of(settled.pk, Target.FAILING)} == {""}
 
 
 @pytest.mark.django_db

@@ -11,11 +11,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from apps.accounts.models import Project, User
-from apps.agents.models import Agent
 from apps.review.models import BlindLook, Signal
 from apps.traces.models import Trace, Upload
 from tests.adopting import make_regression_case, shadowed
-from tests.agents.making import make_agent
 from tests.factories import (
     NOW,
     decay_trace,
@@ -25,6 +23,7 @@ from tests.factories import (
     make_user,
     upload_traces,
 )
+from tests.web.agent_fields import AGENT_FORMS, memory_of, places_of_agents
 from tests.web.hostile import HTML
 from tests.web.table_rows import rows_of_all_tables
 from tests.web.visiting import addresses, assert_inert, freeze, pages
@@ -81,12 +80,6 @@ def look_at_the_trace(project) -> BlindLook:
         },
     )
     return found
-
-
-def memory_of(project: Project) -> Agent:
-    """An agent of the project with a contract."""
-    found = Agent.objects.filter(project=project, key="memory").first()
-    return found or make_agent(project)
 
 
 @pytest.mark.parametrize(
@@ -262,47 +255,7 @@ FORMS = {
         "act": "save",
     },
     "contract-state": {"state": "paused"},
-    "agent-new": {"name": "Escalation"},
-    "agent-rename": {"name": "Notes", "description": "d"},
-    "agent-tools": {"tool": "refund", "tools": "pay\nsend"},
-    "agent-merge": {"into": "1"},
-    "agent-name": {"key": "memory", "to": "own"},
-    "agent-restore": {"version": "1", "number": "2"},
-    "agent-contract-remove": {"number": "2"},
-    "agent-contract": {
-        "act": "save",
-        "name": "knows it",
-        "sentence": "s",
-        "tasks": "*",
-        "applies_when_expression": "plan",
-        "applies_when_language": "cel",
-        "subject": "calls",
-        "tool": "refund",
-        "path": "amount",
-        "pattern": "27",
-        "full": "on",
-        "note": "n",
-        "number": "2",
-    },
-    "agent-decision": {
-        "act": "preview",
-        "of": "first",
-        "normalisers": "case",
-        "note": "n",
-        "number": "2",
-    },
-    "agent-outcomes": {
-        "act": "save",
-        "task": "*",
-        "expect": "share",
-        "at_least": "0.5",
-        "labels": "",
-        "note": "n",
-        "number": "0",
-    },
-    "agent-outcomes-remove": {"task": "*", "number": "0"},
-    "agent-outcomes-restore": {"version": "1", "number": "0"},
-    "agent-file": {"act": "take", "text": "evalsite: 1", "seen": "x"},
+    **AGENT_FORMS,
     "shadows": {
         "version": "1",
         "min_calls": "6",
@@ -322,15 +275,6 @@ FORMS = {
 }
 
 
-OF_AN_AGENT = (
-    "agent-rename",
-    "agent-tools",
-    "agent-merge",
-    "agent-name",
-    "agent-restore",
-    "agent-decision",
-)
-OF_A_CONTRACT = ("agent-contract", "agent-contract-remove")
 OF_A_CHECK = ("shadows", "check-adopt", "check-pause")
 OF_A_LOOK = ("blind-decide", "blind-draft", "blind-undo", "blind-release")
 
@@ -359,8 +303,7 @@ def test_any_value_of_a_form_is_taken_or_refused_in_words(
         "set-rename": ["release-4"],
         "set-baseline": ["release-4"],
         **{name: [look_at_the_trace(place).pk] for name in OF_A_LOOK},
-        **{name: [memory_of(place).pk] for name in OF_AN_AGENT},
-        **{name: [memory_of(place).pk, 1] for name in OF_A_CONTRACT},
+        **places_of_agents(place),
     }.get(form, [Signal.objects.get().pk] if form.startswith("signal") else [])
     url = reverse(form, args=[] if form == "projects" else [place.slug, *args])
     before = rows_of_all_tables()

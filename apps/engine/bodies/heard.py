@@ -184,4 +184,5 @@ def _is_own(value: dict[str, Any]) -> bool:
     ):
         return True
     path = value.get("id")
-    return isinstance(path, list) and bool(path) and path[-1] in _OWN
+    last = path[-1] if isinstance(path, list) and path else None
+    return isinstance(last, str) and last in _OWN

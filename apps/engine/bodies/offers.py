@@ -137,7 +137,8 @@ class _Found:
 
     def _add_object(self, value: dict[str, Any], depth: int) -> None:
         kind = value.get("type")
-        if kind in _SERVERS or "server_url" in value or "server_label" in value:
+        is_server = isinstance(kind, str) and kind in _SERVERS
+        if is_server or "server_url" in value or "server_label" in value:
             self.is_open = True
             return
         for key in (*_LISTS, *_ONE):
@@ -188,7 +189,9 @@ def _asked_name(value: dict[str, Any]) -> str | None:
     function = value.get("function")
     if isinstance(function, dict) and "arguments" in function:
         value = function
-    elif kind not in _ASKED and "toolCallId" not in value and "toolUseId" not in value:
+    elif not (isinstance(kind, str) and kind in _ASKED) and (
+        "toolCallId" not in value and "toolUseId" not in value
+    ):
         return None
     name = value.get("name", value.get("toolName"))
     return name if isinstance(name, str) and name else None

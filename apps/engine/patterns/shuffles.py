@@ -1,9 +1,10 @@
 """What chance alone gives: the targets of whole tasks, dealt to other tasks.
 
 The null model: which targets a task has does not depend on its features, and within a
-task it does not matter which run has which. Targets of one task stay together,
-because its trials are not independent; tasks are dealt among those of about the same
-number of runs. Nothing is assumed about how strongly the runs of a task agree.
+task it does not matter which run has which. Targets of one task stay together, because
+its trials are not independent, and so do those of units that say they are together.
+Tasks are dealt among those of about the same number of runs. Nothing is assumed about
+how strongly the runs of a task agree.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ T = TypeVar("T")
 
 
 class _Task:
-    """The targets of each run of a task as texts, "1" where one holds."""
+    """The targets of each group of a task as texts, "1" where one holds."""
 
     def __init__(self, runs: list[str]) -> None:
         self.runs = runs
@@ -38,7 +39,7 @@ class Shuffles:
     """Random deals of the targets; the same seed gives the same ones."""
 
     def __init__(self, units: Sequence[Unit], seed: int) -> None:
-        """For units that come sorted by task and run."""
+        """For units that come sorted by task and by what is together."""
         self._tasks = [
             _task(list(members)) for _, members in groupby(units, lambda u: u.task)
         ]
@@ -85,9 +86,9 @@ class Shuffles:
 
 
 def _task(units: list[Unit]) -> _Task:
-    """The runs of one task; a unit without a run stands alone."""
+    """The groups of one task; a unit that is with no other stands alone."""
     runs: list[str] = []
-    for name, members in groupby(units, lambda unit: unit.run):
+    for name, members in groupby(units, lambda unit: unit.together):
         text = "".join(["1" if unit.target else "0" for unit in members])
         runs.extend([text] if name else text)
     return _Task(runs)

@@ -16,23 +16,24 @@ class Unit(msgspec.Struct, frozen=True):
 
     `id` is unique among the units. `task` is what its trials share: units of one task
     are taken to depend on each other, so a run of no known task gets a task of its
-    own, not an empty one. `run` names what several units of one task share beyond it
-    (the trace of several agents); "" is a unit that stands alone.
+    own, not an empty one. `together` names the units of one task that share a target
+    beyond it, so that chance deals it to them together: what one agent did in its
+    trials, where the target is that they do not agree. "" is a unit that stands alone.
     """
 
     id: str
     task: str
     features: Mapping[str, Value]
     target: bool
-    run: str = ""
+    together: str = ""
 
 
 def in_order(units: Iterable[Unit]) -> list[Unit]:
-    """The units by task, run and id, whatever order they came in.
+    """The units by task, together and id, whatever order they came in.
 
     Raises `ValueError` where two have the same id.
     """
-    found = sorted(units, key=lambda unit: (unit.task, unit.run, unit.id))
+    found = sorted(units, key=lambda unit: (unit.task, unit.together, unit.id))
     if len({unit.id for unit in found}) < len(found):
         raise ValueError("Two units have the same id.")
     return found

@@ -50,9 +50,10 @@ def patterns_of(
 def unstable_units(tasks: Sequence[ScoredTask]) -> Iterator[Unit]:
     """What each agent did in each trial; the target is that its trials do not agree.
 
-    Where there are too few trials to tell, there is no unit. Forks are no feature here:
-    that trials fork is what is to be explained. The id is that of the trial and the
-    key of the agent.
+    The target is one of all trials of an agent in a task, so chance has to deal it to
+    them together. Where there are too few trials to tell, there is no unit. Forks are
+    no feature here: that trials fork is what is to be explained. The id is that of the
+    trial and the key of the agent.
     """
     for task in tasks:
         for agent in task.score.agents:
@@ -70,7 +71,7 @@ def _of_agent(task: ScoredTask, agent: AgentTaskScore) -> Iterator[Unit]:
                     task=task.key,
                     features=_features(conduct.decided.features),
                     target=is_unstable,
-                    run=trial.id,
+                    together=agent.agent,
                 )
 
 

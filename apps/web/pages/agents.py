@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 from django.db.models import Exists, IntegerField, OuterRef, Q, QuerySet, Value
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Lower
 
 from apps.accounts.permissions import Permission
 from apps.agents.models import Agent, AgentName
@@ -179,7 +179,9 @@ def agents_of(project_id: int) -> QuerySet[Agent]:
     rank = Coalesce(
         "agentverdict__rank", Value(_UNKNOWN_RANK), output_field=IntegerField()
     )
-    return rows.select_related("agentverdict").order_by(rank.desc(), "name", "pk")
+    return rows.select_related("agentverdict").order_by(
+        rank.desc(), Lower("name"), "pk"
+    )
 
 
 def _row(agent: Agent) -> AgentRow:

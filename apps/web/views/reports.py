@@ -72,11 +72,13 @@ def report(request: HttpRequest, place: Place, report_id: int) -> HttpResponse:
     """One frozen report as a page."""
     found = place.report(report_id)
     outline = outline_of(document_of(found), max_cards=CARDS_ON_PAGE)
-    context = {
-        "place": place,
-        "report": found,
-        "outline": msgspec.to_builtins(outline),
-    }
+    drawn = msgspec.to_builtins(outline)
+    for block in drawn["blocks"]:
+        if block["block"] == "table":
+            block["rows"] = [
+                list(zip(block["columns"], row, strict=True)) for row in block["rows"]
+            ]
+    context = {"place": place, "report": found, "outline": drawn}
     return render(request, "web/report.html", context)
 
 

@@ -14,7 +14,7 @@ from apps.engine.patterns.strength import Counts, Strength
 from apps.engine.patterns.units import Unit, in_order
 
 
-def units(*tasks, run=""):
+def units(*tasks, together=""):
     """Units of tasks that are texts of their targets."""
     return in_order(
         [
@@ -23,7 +23,7 @@ def units(*tasks, run=""):
                 task=f"{number:03}",
                 features={},
                 target=mark == "1",
-                run=f"{place // 2}" if run else "",
+                together=f"{place // 2}" if together else "",
             )
             for number, text in enumerate(tasks)
             for place, mark in enumerate(text)
@@ -57,10 +57,29 @@ def test_a_long_task_is_mixed_too():
 
 
 def test_runs_of_several_units_stay_together():
-    found = units(*["11000000"] * 30, run="pairs")
+    found = units(*["11000000"] * 30, together="pairs")
     text = dealt(found)
     pairs = Counter(text[place : place + 2] for place in range(0, len(text), 2))
     assert pairs == {"11": 30, "00": 90}
+
+
+def test_what_one_agent_did_in_all_its_trials_is_dealt_as_one():
+    agents = [
+        Unit(
+            id=f"{task}/{trial}/{agent}",
+            task=str(task),
+            features={},
+            target=agent == "a" and task < 12,
+            together=agent,
+        )
+        for task in range(25)
+        for trial in range(6)
+        for agent in "abc"
+    ]
+    for seed in range(10):
+        text = dealt(in_order(agents), seed)
+        blocks = Counter(text[place : place + 6] for place in range(0, len(text), 6))
+        assert blocks == {"111111": 12, "000000": 63}
 
 
 def test_large_tasks_are_dealt_among_large_ones():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.benchmarks.patterns import (
+    agents_null,
     at_scale,
     clustered_null,
     is_found,
@@ -29,7 +30,7 @@ def test_a_planted_rule_is_found(make):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [null, clustered_null, uneven_null])
+@pytest.mark.parametrize("make", [null, clustered_null, uneven_null, agents_null])
 def test_nothing_is_reported_where_nothing_is_planted(make):
     assert share(make, is_silent, RUNS) >= FEWEST
 
