@@ -30,7 +30,9 @@ def asked_of(project: Project, name: str, *contracts: dict[str, Any]) -> Agent:
     return agent
 
 
-def desk(trial: int, *, route: str = "billing", memory: str = "No notes.", **more: Any):
+def desk(
+    trial: int, *, route: str = "billing", memory: str = "No notes.", **more: Any
+) -> Trace:
     """One run: triage, then memory, then the writer."""
     return desk_trace(
         ("triage", [("says", {"route": route})]),

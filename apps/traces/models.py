@@ -277,9 +277,7 @@ class Trace(models.Model):
             models.Index(
                 fields=["project", "screened_as", "id"], name="trace_screened_as"
             ),
-            models.Index(
-                fields=["project", "scored_as", "id"], name="trace_scored_as"
-            ),
+            models.Index(fields=["project", "scored_as", "id"], name="trace_scored_as"),
             GinIndex(fields=["models_seen"], name="trace_models"),
             GinIndex(fields=["agents_seen"], name="trace_agents"),
         ]

@@ -118,16 +118,16 @@ def agents_null(seed: int) -> list[Unit]:
         for agent in ("router", "billing", "escalation"):
             shared = _of_task(source) | {PLANTED: source.random(), "agent": agent}
             is_hit = source.random() < BAD_TASKS
-            for trial in range(TRIALS):
-                units.append(
-                    Unit(
-                        id=f"{task}/{trial}/{agent}",
-                        task=str(task),
-                        features=shared | _of_run(source),
-                        target=is_hit,
-                        together=agent,
-                    )
+            units += [
+                Unit(
+                    id=f"{task}/{trial}/{agent}",
+                    task=str(task),
+                    features=shared | _of_run(source),
+                    target=is_hit,
+                    together=agent,
                 )
+                for trial in range(TRIALS)
+            ]
     return units
 
 

@@ -384,6 +384,5 @@ def _seconds(steps: int) -> float:
 
 
 def test_twenty_five_thousand_steps_of_five_thousand_invocations_take_linear_time():
-    _seconds(1_000)
-    small, large = min(_seconds(2_500) for _ in range(3)), _seconds(25_000)
-    assert large < max(0.5, 25 * small)
+    # Looking through all calls for each invocation would take ten seconds and more.
+    assert min(_seconds(25_000) for _ in range(2)) < 3

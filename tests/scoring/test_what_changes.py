@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from django.db import transaction
 
 from apps.accounts.models import Project
+from apps.accounts.operations import PrivacyChoice, set_privacy
 from apps.agents.models import Agent
 from apps.agents.operations import Asked, define_agent, define_outcome, rename_agent
 from apps.engine.agent_names import LONGEST
@@ -13,6 +16,7 @@ from apps.engine.trace import Outcome, OutcomeKind
 from apps.pipeline import scoring
 from apps.pipeline.scoring import is_behind, score_project, wake_projects_to_score
 from apps.review.models import Signal
+from apps.scoring import queries
 from apps.scoring import scored as scored_module
 from apps.scoring.models import Conduct, StaleTask, TaskScore, TraceScore
 from apps.scoring.queries import in_groups
@@ -289,3 +293,48 @@ def test_what_a_broken_batch_took_is_still_noted(project, monkeypatch):
     assert is_behind(project.pk)
     scored(project)
     assert_scores_are_whole(project)
+
+
+def test_a_trace_of_many_steps_is_scored_in_bounded_rows(project):
+    acts = [
+        (
+            f"agent {number % 3}",
+            [
+                ("calls", ("find", {"page": number}, "x" * 40)),
+                ("says", {"route": number}),
+            ],
+        )
+        for number in range(5_000)
+    ]
+    upload_traces(project, desk_trace(*acts))
+    begun = time.process_time()
+    scored(project)
+    assert time.process_time() - begun < 30
+    assert Conduct.objects.count() == 3
+    assert TraceScore.objects.get().state == "decided"
+    assert_scores_are_whole(project)
+
+
+def test_without_texts_nothing_is_green_and_the_reason_says_so(project, owner):
+    choice = PrivacyChoice(structure_only=True)
+    set_privacy(project=project, choice=choice, user=owner, now=NOW)
+    project.refresh_from_db()
+    upload_traces(project, *(says("a", trial=trial) for trial in range(1, 6)))
+    scored(project)
+    ask(project, {**NEVER, "pattern": "a"}, agent="triage")
+    scored(project)
+    verdict = AgentVerdict.objects.get()
+    assert verdict.colour == "unknown"
+    assert Conduct.objects.filter(state="no_bodies").count() == 5
+    conduct = Conduct.objects.first()
+    assert "structure only" in conduct.how
+    assert "no texts of this trace are kept" in conduct.judged[0]["sentence"]
+    assert TaskScore.objects.get().consistency == "insufficient"
+
+
+def test_of_a_task_with_too_many_trials_the_first_are_scored(project, monkeypatch):
+    monkeypatch.setattr(queries, "MOST_TRIALS", 3)
+    upload_traces(project, *(says("a", trial=trial) for trial in range(1, 6)))
+    scored(project)
+    assert TaskScore.objects.get().trials == 3
+    assert TraceScore.objects.count() == 5

@@ -15,9 +15,10 @@ from apps.engine.bodies.canonical import opened
 _DEEPEST: Final = 12
 _MOST_LEAVES: Final = 200
 _LONGEST: Final = 80
-_TOKEN: Final = re.compile(
-    r"(?<![^\W_])[A-Za-z0-9](?:[A-Za-z0-9_.@+:-]{0,200}[A-Za-z0-9])?(?![^\W_])"
-)
+_WHOLE: Final = r"[A-Za-z0-9](?:[A-Za-z0-9_.@+:-]{0,200}[A-Za-z0-9])?(?![^\W_])"
+_TOKEN: Final = re.compile(r"(?<![^\W_])" + _WHOLE)
+_WITH_DIGIT: Final = re.compile(r"(?<![^\W_])(?=[A-Za-z_.+:-]{0,79}[0-9@])" + _WHOLE)
+"""Most tokens are words: they are passed over before they are read as a whole."""
 _EMAIL: Final = re.compile(
     r"[A-Za-z0-9_.+-]{1,64}@[A-Za-z0-9-]{1,40}(?:\.[A-Za-z0-9-]{2,20}){1,4}"
 )
@@ -25,11 +26,12 @@ _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?:T[\d:.+Z-]{2,24})?")
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
 _FEWEST_DIGITS: Final = 3
+_DIGITS: Final = re.compile(r"(?:[^0-9]*[0-9]){3}")
 
 
 def tokens_in(text: str) -> Iterator[str]:
     """Yield the specific values that a text names as whole tokens."""
-    for match in _TOKEN.finditer(text):
+    for match in _WITH_DIGIT.finditer(text):
         token = match.group()
         if is_specific(token):
             yield token
@@ -41,11 +43,10 @@ def is_specific(token: str) -> bool:
         return False
     if "@" in token:
         return _EMAIL.fullmatch(token) is not None
-    digits = [char for char in token if char.isdigit()]
-    if len(digits) < _FEWEST_DIGITS or _YEAR.fullmatch(token):
+    if _DIGITS.match(token) is None or _YEAR.fullmatch(token):
         return False
     if _NUMBER.fullmatch(token):
-        return len("".join(digits).strip("0")) >= _FEWEST_DIGITS
+        return len(token.replace(".", "").strip("0")) >= _FEWEST_DIGITS
     return True
 
 

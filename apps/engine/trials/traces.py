@@ -46,13 +46,15 @@ def score_trace(
     """Score one trace by what is asked of its system.
 
     `findings` are the recorded names of the agents at which a person confirmed a
-    signal, "" for the trace as a whole; one entry per finding. Steps in any order give
-    the same answer. Never raises for what a trace can hold.
+    signal, "" for the trace as a whole, which is about its agent where it has only one;
+    one entry per finding. Steps in any order give the same answer. Never raises for
+    what a trace can hold.
     """
     asked = Asked() if asked is None else asked
     recalls = memory_of(trace, asked.facts) + detected_reuse(trace)
-    found = [asked.agent_of(name) for name in findings if name]
     conducts = merged_conducts(trace, asked)
+    only = conducts[0][0] if len(conducts) == 1 else None
+    found = [asked.agent_of(name) if name else only for name in findings]
     expected = expectation_for(trace.task, asked.expectations)
     outcome = outcome_verdict(trace.outcome, expected)
     decided = [
