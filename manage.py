@@ -45,7 +45,15 @@ def main() -> None:
     execute_from_command_line(sys.argv)
 
 
+def _open_streams() -> None:
+    """A standard stream that is closed is as good as empty: nothing breaks for it."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+
+
 def _run_without_settings(name: str) -> None:
+    _open_streams()
     os.environ.pop("DJANGO_SETTINGS_MODULE", None)
     command = importlib.import_module(f"evalsite.management.commands.{name}")
     try:

@@ -5,29 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from apps.accounts.models import Project
-from apps.agents.models import Agent
-from apps.agents.operations import Asked, define_agent
 from apps.engine.trace import AgentInvocation, Outcome, OutcomeKind, Trace
-from apps.pipeline.scoring import score_project
 from tests.desks import FAIL, PASS, desk_trace
-from tests.factories import NOW, decay_trace, make_project, make_user, upload_traces
+from tests.factories import decay_trace, make_project, make_user, upload_traces
+from tests.scored import asked_of, scored
 
 KNOWS = {"name": "Knows the number", "kind": "regex", "pattern": "ending 27"}
 ROUTES = {"name": "To one of the desks", "kind": "regex", "pattern": "billing|refunds"}
-
-
-def scored(project: Project) -> Project:
-    """The project with everything scored and settled."""
-    while score_project(project_id=project.pk, clock=lambda: NOW):
-        pass
-    return project
-
-
-def asked_of(project: Project, name: str, *contracts: dict[str, Any]) -> Agent:
-    """The agent of that name, of which from now on these contracts are asked."""
-    agent = Agent.objects.get(project=project, name=name)
-    define_agent(agent=agent, asked=Asked(held=contracts), user_id=None, now=NOW)
-    return agent
 
 
 def desk(

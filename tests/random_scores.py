@@ -136,7 +136,7 @@ class History:
             task, into = self.random.sample(tasks, 2)
             moved = join_tasks(task=task, into=into)
             if self.random.random() < 0.5:
-                part_tasks(task=task, moved=moved)
+                part_tasks(task=task, into=into, moved=moved)
 
     def rename_task(self) -> None:
         task = self._one(Task.objects.filter(project=self.project))

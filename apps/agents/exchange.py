@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -99,7 +98,9 @@ def yaml_of(project_id: int) -> tuple[str, list[str]]:
             left_out.append(names[pk])
             continue
         agents[names[pk]] = AgentContracts(
-            decision=AUTOMATIC if row.decision is None else _decision(row.decision),
+            decision=AUTOMATIC
+            if row.decision is None
+            else decoded_decision(row.decision),
             contracts=tuple([decoded_agent_contract(one) for one in row.contracts]),
         )
     held = [] if stored.outcome is None else stored.outcome.expectations
@@ -109,10 +110,6 @@ def yaml_of(project_id: int) -> tuple[str, list[str]]:
         task = str(said.pop("task", "*"))
         tasks[task] = decoded_expectation(said)
     return contracts_to_yaml(ContractsFile(agents=agents, tasks=tasks)), left_out
-
-
-def _decision(value: Mapping[str, Any]) -> Any:
-    return decoded_decision(value)
 
 
 def _file_names(stored: Definitions) -> dict[int, str]:
@@ -217,8 +214,9 @@ def take_file(
     """Write everything that the file says, in one transaction; returns what changed.
 
     `seen` is the stamp of the plan that somebody looked at. Raises `AskedMeanwhile`
-    where the file or what counts is another one by now, `BadContractsFile` and `WrongAgent` for what may not be. Safe to run twice: the
-    second time nothing changes.
+    where the file or what counts is another one by now, `BadContractsFile` and
+    `WrongAgent` for what may not be. Safe to run twice: the second time nothing
+    changes.
     """
     with transaction.atomic():
         plan = planned(project_id, found)

@@ -99,8 +99,6 @@ def add_agent(*, project_id: int, name: str, now: datetime) -> Agent:
     if not key or len(words) > LONGEST:
         raise WrongAgent(f"An agent needs a name of 1 to {LONGEST} characters.")
     with transaction.atomic():
-        if AgentName.objects.filter(project_id=project_id, key=key).exists():
-            raise WrongAgent(f"An agent with the name “{words}” is here already.")
         if Agent.objects.filter(project_id=project_id).count() >= MOST_AGENTS:
             raise WrongAgent(f"A project may have at most {MOST_AGENTS:,} agents.")
         agent, _ = Agent.objects.get_or_create(
@@ -108,9 +106,14 @@ def add_agent(*, project_id: int, name: str, now: datetime) -> Agent:
             key=key,
             defaults={"name": words, "is_by_hand": True, "created_at": now},
         )
-        AgentName.objects.create(
-            project_id=project_id, key=key, agent=agent, is_by_hand=True
+        # A trace or another person may name it at this very moment.
+        _, is_new = AgentName.objects.get_or_create(
+            project_id=project_id,
+            key=key,
+            defaults={"agent": agent, "is_by_hand": True},
         )
+        if not is_new:
+            raise WrongAgent(f"An agent with the name “{words}” is here already.")
     return agent
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -80,6 +81,16 @@ def outcome_definition(project_id: int) -> OutcomeDefinition | None:
 def current_definition(agent: Agent) -> AgentDefinition | None:
     """What is asked of one agent at present; `None` where nothing ever was."""
     return AgentDefinition.objects.filter(agent=agent).order_by("-number").first()
+
+
+def called_apart(agents: Iterable[Agent]) -> dict[int, str]:
+    """How people call each agent; those of one name are told apart by their keys."""
+    known = list(agents)
+    said = Counter(map(str, known))
+    return {
+        one.pk: str(one) if said[str(one)] == 1 else f"{one} ({one.key or 'no name'})"
+        for one in known
+    }
 
 
 def definition_history(agent: Agent) -> list[AgentDefinition]:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 import msgspec
-from django.db import transaction
 from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.renderers import BaseRenderer, JSONRenderer
@@ -20,7 +19,7 @@ from rest_framework.response import Response
 
 from apps.accounts.models import ApiToken
 from apps.accounts.permissions import Scope
-from apps.agents.exchange import Plan, planned, take_file, yaml_of
+from apps.agents.exchange import Plan, planned, yaml_of
 from apps.agents.models import AgentDefinition
 from apps.agents.operations import AskedMeanwhile, WrongAgent
 from apps.agents.queries import definition_history, definitions_of
@@ -40,7 +39,7 @@ from apps.engine.agent_contracts import (
 )
 from apps.engine.agent_contracts.plain_yaml import LARGEST, read_yaml, write_yaml
 from apps.engine.extraction import AUTOMATIC, decoded_decision
-from apps.pipeline.scoring import wake_scoring
+from apps.pipeline.definitions import take_definitions
 
 YAML: Final = "application/yaml"
 # A character of the text takes at most four bytes.
@@ -131,16 +130,13 @@ class Definitions(YamlView):
 
     def _take(self, found: ContractsFile, seen: str) -> Plan:
         token = self.request.auth
-        with transaction.atomic():
-            plan = take_file(
-                project_id=self.project.pk,
-                found=found,
-                seen=seen,
-                user_id=token.created_by_id if isinstance(token, ApiToken) else None,
-                now=timezone.now(),
-            )
-            wake_scoring(project_id=self.project.pk)
-        return plan
+        return take_definitions(
+            project_id=self.project.pk,
+            found=found,
+            seen=seen,
+            user_id=token.created_by_id if isinstance(token, ApiToken) else None,
+            now=timezone.now(),
+        )
 
 
 def _refused(status: int, sentence: str, **more: Any) -> Response:

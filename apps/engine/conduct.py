@@ -244,10 +244,10 @@ def _own_span(trace: Trace, number: int | None, own: list[Step]) -> Step | None:
 
 
 def _input(read: _Read, number: int | None) -> Any:
-    """The first that is recorded and not empty; an empty one only where all are."""
+    """The first that is recorded and asks for something; else the first recorded."""
     found = None
     for given in _inputs(read, number):
-        if given is not None and given not in _EMPTY:
+        if given is not None and given not in _EMPTY and not _is_prompt(given):
             return given
         found = given if found is None else found
     return found
@@ -267,6 +267,13 @@ def _inputs(read: _Read, number: int | None) -> Iterator[Any]:
             break
     yield _called_with(read, span or own[0])
     yield read.said_before[number]
+
+
+def _is_prompt(given: Any) -> bool:
+    """Whether messages are those of the system alone, which every run is given."""
+    return isinstance(given, list) and all(
+        isinstance(one, dict) and one.get("role") == "system" for one in given
+    )
 
 
 def _called_with(read: _Read, first: Step) -> Any:

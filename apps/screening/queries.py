@@ -88,12 +88,15 @@ def _counted(
     project: Project, keys: Q, trace_ids: Iterable[int] | None
 ) -> Iterable[dict[str, Any]]:
     """Rows of `_GROUP` with their `number`, of a project from the sums that are kept."""
+    found: Iterable[dict[str, Any]]
     if trace_ids is None:
         sums = AnswerCount.objects.filter(keys, project_id=project.pk)
-        found = sums.values(*_GROUP).annotate(number=Sum("count")).order_by()
-        return found.filter(number__gt=0)
-    rows = Screening.objects.filter(keys, project=project, trace_id__in=trace_ids)
-    return rows.values(*_GROUP).annotate(number=Count("id")).order_by()
+        grouped = sums.values(*_GROUP).annotate(number=Sum("count")).order_by()
+        found = grouped.filter(number__gt=0)
+    else:
+        rows = Screening.objects.filter(keys, project=project, trace_id__in=trace_ids)
+        found = rows.values(*_GROUP).annotate(number=Count("id")).order_by()
+    return found
 
 
 def _add(entry: CheckCounts, row: Mapping[str, Any]) -> None:

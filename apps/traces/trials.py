@@ -301,13 +301,16 @@ def join_tasks(*, task: Task, into: Task) -> list[Moved]:
     return moved
 
 
-def part_tasks(*, task: Task, moved: Iterable[Moved]) -> int:
-    """Undo `join_tasks`: the traces stand in `task` as before; returns how many."""
+def part_tasks(*, task: Task, into: Task, moved: Iterable[Moved]) -> int:
+    """Undo `join_tasks`: the traces stand in `task` as before; returns how many.
+
+    What somebody has moved on from `into` since stays there.
+    """
     before = {one.trace: one for one in moved}
     with transaction.atomic():
         traces = list(
             Trace.objects.select_for_update(of=("self",)).filter(
-                project=task.project, pk__in=before
+                project=task.project, task=into, pk__in=before
             )
         )
         for trace in traces:
@@ -356,8 +359,13 @@ def task_rows(*, project: Project, start: int, most: int) -> list[TaskRow]:
 
 
 def task_row(task: Task) -> TaskRow:
-    """One task with the number of its trials and how they ended."""
-    return _rows(Task.objects.filter(pk=task.pk))[0]
+    """One task with the number of its trials and how they ended.
+
+    Raises `Task.DoesNotExist` where it is gone meanwhile.
+    """
+    for row in _rows(Task.objects.filter(pk=task.pk)):
+        return row
+    raise Task.DoesNotExist
 
 
 def suggested_tasks(*, project: Project, but: Task | None = None) -> list[Task]:

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final
 
 import msgspec
+from django.db import transaction
 
 from apps.engine.trace import OutcomeKind
 from apps.scoring.models import TraceScore
@@ -49,34 +50,48 @@ def note_trial(
     """Add a note to a trial; from now on it is the one that counts.
 
     The same note by the same person again is the note that is there. Raises
-    `WrongNote` with a sentence.
+    `WrongNote` with a sentence, `Trace.DoesNotExist` where the trial is gone.
     """
     text = noted.note.replace("\x00", "").strip()
     kind = _checked(trace, noted, text)
-    current = current_note(history_of([trace.pk]).get(trace.pk, ()))
-    if current is not None and _is_same(current, noted, text, user_id):
-        return current
-    return TrialNote.objects.create(
-        trace=trace,
-        kind=kind,
-        step=noted.step,
-        note=text,
-        noted_by_id=user_id,
-        noted_at=now,
-    )
+    with transaction.atomic():
+        _hold(trace)
+        current = current_note(history_of([trace.pk]).get(trace.pk, ()))
+        if current is not None and _is_same(current, noted, text, user_id):
+            return current
+        return TrialNote.objects.create(
+            trace=trace,
+            kind=kind,
+            step=noted.step,
+            note=text,
+            noted_by_id=user_id,
+            noted_at=now,
+        )
+
+
+def _hold(trace: Trace) -> None:
+    """Let nobody else note on a trial or erase it until the transaction ends.
+
+    Two that send a note at the same moment each see what the other has written. Raises
+    `Trace.DoesNotExist` where it is gone.
+    """
+    rows = Trace.objects.select_for_update(of=("self",), no_key=True)
+    rows.only("pk").get(pk=trace.pk)
 
 
 def withdraw_note(*, trace: Trace, user_id: int | None, now: datetime) -> TrialNote:
     """Take back the note that counts, as one more row. Raises `WrongNote` for none."""
-    current = current_note(history_of([trace.pk]).get(trace.pk, ()))
-    if current is None:
-        raise WrongNote("There is no note on this trial to withdraw.")
-    return TrialNote.objects.create(
-        trace=trace,
-        kind=TrialNoteKind.WITHDRAWN,
-        noted_by_id=user_id,
-        noted_at=now,
-    )
+    with transaction.atomic():
+        _hold(trace)
+        current = current_note(history_of([trace.pk]).get(trace.pk, ()))
+        if current is None:
+            raise WrongNote("There is no note on this trial to withdraw.")
+        return TrialNote.objects.create(
+            trace=trace,
+            kind=TrialNoteKind.WITHDRAWN,
+            noted_by_id=user_id,
+            noted_at=now,
+        )
 
 
 def history_of(trace_ids: Collection[int]) -> dict[int, tuple[TrialNote, ...]]:
@@ -93,6 +108,11 @@ def current_note(history: Sequence[TrialNote]) -> TrialNote | None:
     if not history or history[0].kind == TrialNoteKind.WITHDRAWN:
         return None
     return history[0]
+
+
+def recorded_outcome(trace: Trace) -> str:
+    """The colour of an outcome as it was recorded, before a trace is scored."""
+    return _OUTCOMES.get(trace.outcome, "unknown")
 
 
 def _checked(trace: Trace, noted: Noted, text: str) -> TrialNoteKind:
@@ -112,7 +132,7 @@ def _checked(trace: Trace, noted: Noted, text: str) -> TrialNoteKind:
 def _outcome_of(trace: Trace) -> str:
     """The outcome under what is expected, or as it was recorded if not scored yet."""
     scored = TraceScore.objects.filter(trace=trace).values_list("outcome", flat=True)
-    return scored.first() or _OUTCOMES.get(trace.outcome, "unknown")
+    return scored.first() or recorded_outcome(trace)
 
 
 def _is_same(row: TrialNote, noted: Noted, text: str, user_id: int | None) -> bool:

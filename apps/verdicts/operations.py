@@ -11,7 +11,7 @@ from django.db import transaction
 
 from apps.accounts.models import Project
 from apps.agents.models import Agent
-from apps.agents.queries import Definitions, definitions_of
+from apps.agents.queries import Definitions, called_apart, definitions_of
 from apps.engine.bodies.effects import effect_of
 from apps.engine.masking import (
     COLOURS,
@@ -94,7 +94,7 @@ def _report(
     verdicts: Mapping[int, Verdict],
     outcomes: tuple[CountedOutcomes, CountedOutcomes],
 ) -> MaskingReport:
-    names = {pk: str(agent) for pk, agent in stored.agents.items()}
+    names = called_apart(stored.agents.values())
     traces, tasks = outcomes
     return masking_report(
         verdicts={names[pk]: verdict for pk, verdict in verdicts.items()},

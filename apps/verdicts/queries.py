@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from apps.engine.agent_names import agent_key
 from apps.engine.consistency import Share, share
-from apps.engine.masking import MaskingReport
+from apps.engine.masking import COLOURS, MaskingReport
 from apps.scoring.models import AgentTaskScore, Conduct, TaskScore, TraceScore
 from apps.traces.models import Trace
 from apps.verdicts.counting import CountedOutcomes
@@ -47,11 +47,6 @@ class ProjectStanding(msgspec.Struct, frozen=True):
     def passed_traces(self) -> Share:
         """Of the traces with a known outcome, those that passed."""
         return _passed(self.traces)
-
-    @property
-    def passed_tasks(self) -> Share:
-        """Of the tasks with trials that all passed or all failed, those that passed."""
-        return _passed(self.tasks)
 
 
 def _passed(found: CountedOutcomes) -> Share:
@@ -151,9 +146,6 @@ class TraceStanding(msgspec.Struct, frozen=True):
     on_task: dict[int, AgentTaskScore]
 
 
-_WORST: Final = {"red": 0, "unknown": 1, "green": 2}
-
-
 def trace_standing(trace: Trace) -> TraceStanding:
     """What is said of one trace and its agents: four queries."""
     score = TraceScore.objects.filter(pk=trace.pk).defer("points").first()
@@ -171,7 +163,7 @@ def trace_standing(trace: Trace) -> TraceStanding:
             conducts,
             key=lambda one: (
                 not one.is_masked,
-                _WORST.get(one.colour, len(_WORST)),
+                COLOURS.index(one.colour),
                 one.agent.name.casefold(),
                 one.agent_id,
             ),

@@ -19,6 +19,7 @@ from apps.review import transitions as review
 from apps.review.models import BlindLook, Signal
 from apps.review.operations import Conflict
 from apps.traces import transitions as traces
+from apps.traces.models import Task, Trace
 from apps.traces.storage import size_in_words
 from apps.web.numbers import MOST_DIGITS
 from apps.web.views.errors import not_just_now, refusal
@@ -31,6 +32,7 @@ FORM_OVERHEAD = 64 * 1024
 TAKE_FILES = {"uploads", "api-uploads", "api-project-uploads", "upload-part"}
 # Reads its own body, bounded, and answers in the words of its own protocol.
 READS_ITSELF = "otlp-traces"
+_GONE = tuple(one.DoesNotExist for one in (Signal, BlindLook, Trace, Task))
 
 
 class RefuseOversizedUploads:
@@ -102,7 +104,7 @@ class SpeakInSentences:
             exception, (Conflict, review.NotPossibleNow, traces.NotPossibleNow)
         ):
             return refusal(request, status=409, sentence=str(exception))
-        if isinstance(exception, (Signal.DoesNotExist, BlindLook.DoesNotExist)):
+        if isinstance(exception, _GONE):
             # The page was found, and then its trace was read again or erased.
             return refusal(
                 request,

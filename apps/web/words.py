@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from apps.engine.extraction import DecisionState
 from apps.reports import words
 from apps.reports.document import ChancePart
 
 NOT_RECORDED = "—"
+WITHOUT_DECISION: Final = {
+    DecisionState.MISSING: "no decision found",
+    DecisionState.FAILED: "the run failed before it decided",
+    DecisionState.NOT_COMPARED: "prose, not compared",
+    DecisionState.NO_BODIES: "no texts kept",
+}
+"""Why nothing was decided, by the state that is stored."""
 
 
 def number_in_words(value: float | None) -> str:

@@ -15,8 +15,10 @@ from apps.agents.operations import Asked, add_agent, define_agent
 from apps.engine.agent_contracts import contracts_from_yaml
 from apps.engine.agent_contracts.plain_yaml import read_yaml
 from apps.pipeline.scoring import is_behind
+from apps.verdicts.models import AgentVerdict
 from tests.factories import NOW, make_project, upload_traces
-from tests.masked_desks import KNOWS, desk, scored
+from tests.masked_desks import KNOWS, desk
+from tests.scored import scored
 
 pytestmark = pytest.mark.django_db
 
@@ -106,6 +108,15 @@ class TestWriting:
         scored(project)
         put(writer, TEXT)
         assert is_behind(project.pk)
+
+    def test_an_agent_that_only_the_file_names_has_a_verdict_too(self, writer, project):
+        upload_traces(project, desk(1))
+        scored(project)
+        put(writer, "evalsite: 1\nagents:\n  night watch:\n    contracts: []\n")
+        assert not AgentDefinition.objects.exists()
+        assert is_behind(project.pk)
+        scored(project)
+        assert AgentVerdict.objects.get(agent__name="night watch").colour == "unknown"
 
     def test_a_dry_run_says_what_would_change_and_writes_nothing(self, writer):
         said = put(writer, TEXT, "?dry_run=yes").json()

@@ -15,7 +15,8 @@ from apps.pipeline.patterns import search_project
 from apps.scoring.models import TaskScore, TraceScore
 from apps.traces.models import Task, Trace
 from tests.factories import NOW, decay_trace, make_project, upload_traces
-from tests.masked_desks import asked_of, desk, make_masked_desk, scored
+from tests.masked_desks import desk, make_masked_desk
+from tests.scored import asked_of, scored
 
 pytestmark = pytest.mark.django_db
 

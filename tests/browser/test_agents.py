@@ -12,17 +12,17 @@ from apps.pipeline.demo import desk
 from apps.pipeline.scoring import is_behind
 from apps.scoring.models import Conduct
 from apps.verdicts.models import AgentVerdict
-from tests.agents.making import score_all
 from tests.browser.making import upload_and_read
+from tests.scored import scored
 
 
-def scored(project, page) -> None:
+def settle(project, page) -> None:
     """Wait until this process or the worker has scored everything."""
     for _ in range(200):
         if not is_behind(project.pk):
             return
         page.wait_for_timeout(100)
-    score_all(project)
+    scored(project)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def desk_project(project):
 
 @pytest.fixture
 def memory(desk_project, page) -> Agent:
-    scored(desk_project, page)
+    settle(desk_project, page)
     return Agent.objects.get(project=desk_project, name="memory")
 
 
@@ -65,7 +65,7 @@ def test_a_contract_that_breaks_makes_the_agent_red_and_masked_until_it_is_taken
     assert current_definition(memory) is None
     page.get_by_role("button", name="Save").click()
     expect(page.locator("#messages")).to_contain_text("Saved as version 1.")
-    scored(desk_project, page)
+    settle(desk_project, page)
     assert colour(memory) == "red"
     page.goto(f"/projects/{desk_project.slug}/agents/")
     row = page.locator("tbody tr").first
@@ -76,7 +76,7 @@ def test_a_contract_that_breaks_makes_the_agent_red_and_masked_until_it_is_taken
     expect(page.get_by_role("heading", name="Masked")).to_be_visible()
     page.get_by_role("button", name="Take out knows the number").click()
     expect(page.locator("#messages")).to_contain_text("is taken out")
-    scored(desk_project, page)
+    settle(desk_project, page)
     assert colour(memory) == "unknown"
 
 

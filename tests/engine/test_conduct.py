@@ -87,6 +87,15 @@ def test_an_empty_input_of_its_span_gives_way_to_what_its_model_was_asked():
     assert only(trace).input == "What is 7 times 8?"
 
 
+def test_a_system_prompt_alone_is_not_what_an_agent_was_given():
+    trace = trace_of(
+        other(0, StepKind.AGENT, given=asked(), says="56"),
+        model(1, "56", given=asked("What is 7 times 8?")),
+    )
+    assert only(trace).input == "What is 7 times 8?"
+    assert only(trace_of(other(0, StepKind.AGENT, given=asked(), says="56"))).input
+
+
 def test_an_empty_input_stays_where_nothing_else_is_recorded():
     trace = trace_of(other(0, StepKind.AGENT, given={}, says="done"))
     assert only(trace).input == {}

@@ -25,6 +25,12 @@ def test_it_is_what_the_user_said_first():
     assert root_input(one) == "Refund A-100"
 
 
+@pytest.mark.parametrize("role", [[], {}, ["user"]])
+def test_a_role_that_is_no_text_is_nobody_s(role):
+    given = {"role": role, "content": [{"role": "user", "content": "Refund A-100"}]}
+    assert root_input(trace((StepKind.MODEL_CALL, Body(input=given)))) == "Refund A-100"
+
+
 def test_a_system_prompt_with_another_date_does_not_change_it():
     said = [{"role": "user", "content": "Refund A-100"}]
     monday = [{"role": "system", "content": "Today is Monday."}, *said]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -187,3 +189,45 @@ def test_only_scores_are_kept_of_large_traces(tmp_path):
     many = write(tmp_path / "many.jsonl", [run(n, asked=long) for n in range(200)])
     assert many.stat().st_size > 50_000_000
     assert peak(many) - peak(few) < 25
+
+
+def test_an_answer_that_cannot_be_written_is_no_finding(calm):
+    """A crash ends with 1 too, which would say that an agent is masked."""
+    for word in ("compare", "screen"):
+        for closed in ("stdin", "stdout", "stderr"):
+            assert _without(closed, word, calm, calm.with_name("none")) == (3, "")
+        if Path("/dev/full").exists():
+            code, said = _to_full(word, calm)
+            assert code == 3
+            assert "could not be written: No space left on device." in said
+            assert "Traceback" not in said
+
+
+def _without(stream: str, *words: object) -> tuple[int, str]:
+    """The exit code with a standard stream closed, and what went wrong inside."""
+    number = ("stdin", "stdout", "stderr").index(stream)
+    sign = "<" if number == 0 else ">"
+    line = shlex.join([sys.executable, "manage.py", *map(str, words)])
+    done = subprocess.run(
+        ["sh", "-c", f"{line} {number}{sign}&-"],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, "Traceback" if "Traceback" in done.stderr else ""
+
+
+def _to_full(*words: object) -> tuple[int, str]:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "manage.py", *map(str, words)],
+            cwd=ROOT,
+            env=environment(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    return done.returncode, done.stderr

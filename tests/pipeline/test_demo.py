@@ -13,12 +13,12 @@ from apps.agents.operations import Asked, define_agent
 from apps.pipeline.demo.asked import CONTRACTS, DECISIONS, NOTE
 from apps.pipeline.patterns import search_project
 from apps.pipeline.reading import read_upload
-from apps.pipeline.scoring import is_behind, score_project
 from apps.review.models import Signal
 from apps.scoring.models import AgentTaskScore, Conduct, TaskScore, TraceScore
 from apps.traces.models import Step, Upload
 from apps.verdicts.models import AgentVerdict, PatternSearch, ProjectVerdict
 from tests.factories import NOW
+from tests.scored import scored
 
 pytestmark = pytest.mark.django_db
 
@@ -34,12 +34,6 @@ ALL = {
     "auditor": "unknown",
     "": "unknown",
 }
-
-
-def scored(project: Project) -> None:
-    while score_project(project_id=project.pk, clock=lambda: NOW):
-        pass
-    assert not is_behind(project.pk)
 
 
 def make_demo() -> Project:

@@ -22,7 +22,8 @@ from apps.traces.models import Trace, Upload
 from apps.verdicts.notes import Noted, note_trial, withdraw_note
 from tests.desks import FAIL, UNKNOWN
 from tests.factories import NOW, make_project, upload_traces
-from tests.masked_desks import KNOWS, asked_of, desk, make_masked_desk, scored
+from tests.masked_desks import KNOWS, desk, make_masked_desk
+from tests.scored import asked_of, scored
 
 pytestmark = pytest.mark.django_db
 

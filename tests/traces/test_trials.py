@@ -163,7 +163,7 @@ def test_joined_trials_have_numbers_of_their_own_and_go_back_as_they_were(projec
     one, two = Task.objects.order_by("key")
     moved = join_tasks(task=one, into=two)
     assert sorted(places(project)) == [("two", n) for n in range(4)]
-    assert part_tasks(task=one, moved=moved) == 2
+    assert part_tasks(task=one, into=two, moved=moved) == 2
     assert places(project) == before
     assert not Trace.objects.filter(is_task_set=True).exists()
 

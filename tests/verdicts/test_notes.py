@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from apps.pipeline.scoring import score_project
 from apps.traces.models import Trace
 from apps.verdicts.models import TrialNote
 from apps.verdicts.notes import (
@@ -20,6 +19,7 @@ from apps.verdicts.notes import (
 )
 from tests.desks import FAIL, PASS, UNKNOWN, desk_trace
 from tests.factories import NOW, upload_traces
+from tests.scored import scored
 
 pytestmark = pytest.mark.django_db
 
@@ -75,8 +75,7 @@ def test_a_note_fits_the_outcome_of_its_trial(trials, owner, project):
     passed, failed, unknown = trials
     for is_scored in (False, True):
         if is_scored:
-            while score_project(project_id=project.pk, clock=lambda: NOW):
-                pass
+            scored(project)
         with pytest.raises(WrongNote, match="this one passed"):
             note(passed, "sound_but_wrong", owner)
         with pytest.raises(WrongNote, match="this one failed"):

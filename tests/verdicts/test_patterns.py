@@ -8,11 +8,11 @@ import pytest
 
 from apps.agents.models import Agent
 from apps.pipeline.patterns import search_project
-from apps.pipeline.scoring import score_project
 from apps.verdicts.models import PatternSearch
 from apps.verdicts.patterns import Target, search_is_due, units_of
 from tests.desks import FAIL, PASS, desk_trace
 from tests.factories import NOW, upload_traces
+from tests.scored import scored
 
 TASKS, TRIALS = 24, 4
 
@@ -36,9 +36,7 @@ def escalations():
 @pytest.fixture
 def settled(project):
     upload_traces(project, *escalations())
-    while score_project(project_id=project.pk, clock=lambda: NOW):
-        pass
-    return project
+    return scored(project)
 
 
 @pytest.mark.django_db

@@ -9,7 +9,8 @@ from apps.engine.trace import Trace
 from apps.traces.models import Task
 from tests.desks import FAIL, PASS, UNKNOWN, desk_trace
 from tests.factories import make_project, make_user, upload_traces
-from tests.masked_desks import KNOWS, asked_of, desk, scored
+from tests.masked_desks import KNOWS, desk
+from tests.scored import asked_of, scored
 
 LONG_TEXT = "word " * 3_000
 

@@ -14,9 +14,10 @@ from apps.engine.extraction import DecisionKind
 from apps.scoring.models import TraceScore
 from apps.verdicts.models import AgentVerdict
 from apps.web.agent_forms import HeldForm, held_initial
-from tests.agents.making import KNOWS_27, ask, score_all
+from tests.agents.making import KNOWS_27
 from tests.desks import UNKNOWN
 from tests.factories import make_project, make_user, upload_traces
+from tests.scored import asked_of, scored
 from tests.web.hostile import TEXTS
 from tests.web.table_rows import rows_of_all_tables
 from tests.web.test_agents import desk
@@ -44,7 +45,7 @@ def make_desk() -> None:
         *(desk(trial) for trial in range(1, 6)),
         desk(1, task="ticket 2", outcome=UNKNOWN),
     )
-    score_all(project)
+    scored(project)
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +124,7 @@ class TestAContract:
         for words in said:
             assert words in page
         send(web, where, "save", **fields)
-        score_all(project)
+        scored(project)
         [counts] = AgentVerdict.objects.get(agent=triage).detail["contracts"]
         broken = sum(int(one.split()[0]) for one in said if "break" in one)
         assert (counts["broken"], counts["held"]) == (broken, 6 - broken)
@@ -175,9 +176,9 @@ class TestAContract:
     def test_an_edit_of_an_older_version_does_not_overwrite_a_newer_one(
         self, web, project, triage
     ):
-        ask(project, "triage", KNOWS_27)
-        ask(project, "triage")
-        ask(project, "triage", KNOWS_27, {**KNOWS_27, "name": "second"})
+        asked_of(project, "triage", KNOWS_27)
+        asked_of(project, "triage")
+        asked_of(project, "triage", KNOWS_27, {**KNOWS_27, "name": "second"})
         where = url(project, "agent-contract", triage.pk, 2)
         fields = {"name": "mine", "pattern": "x", "number": "1"}
         answer = send(web, where, "save", **fields)
@@ -193,7 +194,7 @@ class TestAContract:
         self, web, project, triage
     ):
         decision = {"kind": "jmespath", "expression": "amount", "normalisers": []}
-        ask(project, "triage", decision=decision)
+        asked_of(project, "triage", decision=decision)
         where = url(project, "agent-contract-new", triage.pk) + "?kind=range"
         fields = {"name": "n", "subject": "decision", "minimum": "20"}
         assert "4 hold" in text(send(web, where, **fields))
@@ -233,7 +234,7 @@ class TestADecision:
         saved = current_definition(triage)
         assert saved.decision["expression"] == "route"
         assert saved.note == "As agreed."
-        score_all(project)
+        scored(project)
         page = text(web.get(url(project, "agent", triage.pk)))
         assert "The field `route` of the output" in page
 
@@ -268,7 +269,7 @@ class TestADecision:
     def test_the_automatic_one_is_stored_as_none_and_keeps_the_contracts(
         self, web, project, triage
     ):
-        ask(project, "triage", KNOWS_27, decision={"kind": "whole_output"})
+        asked_of(project, "triage", KNOWS_27, decision={"kind": "whole_output"})
         where = url(project, "agent-decision", triage.pk) + "?kind=automatic"
         usual = ["white_space", "number", "case"]
         send(web, where, "save", normalisers=usual, of="last", number="1")
@@ -282,7 +283,7 @@ class TestADecision:
         assert "done." in page
         send(web, where, "save", prose="on", normalisers=["case"])
         assert outcome_definition(project.pk).decision["prose"] is True
-        score_all(project)
+        scored(project)
         assert set(TraceScore.objects.values_list("shown", flat=True)) == {"Done."}
 
     def test_a_preview_takes_the_same_queries_for_twice_the_traces(
@@ -298,13 +299,13 @@ class TestADecision:
         queries()
         before = queries()
         upload_traces(project, *(desk(trial, task="ticket 3") for trial in range(40)))
-        score_all(project)
+        scored(project)
         assert queries() == before
         page = text(send(web, where, expression="route"))
         assert "in 46 runs" in page
 
     def test_at_most_50_invocations_are_looked_at(self, web, project, triage):
         upload_traces(project, *(desk(trial, task="ticket 3") for trial in range(60)))
-        score_all(project)
+        scored(project)
         where = url(project, "agent-decision", triage.pk) + "?kind=jmespath"
         assert "in 50 runs" in text(send(web, where, expression="route"))

@@ -9,8 +9,9 @@ from apps.accounts.permissions import Role
 from apps.agents.models import Agent, OutcomeDefinition
 from apps.agents.queries import current_definition, outcome_definition
 from apps.scoring.models import TraceScore
-from tests.agents.making import KNOWS_27, ask, make_agent, score_all
+from tests.agents.making import KNOWS_27, make_agent
 from tests.factories import make_member, make_project
+from tests.scored import asked_of, scored
 from tests.web.table_rows import rows_of_all_tables
 from tests.web.test_agent_definitions import (
     made,
@@ -34,7 +35,7 @@ class TestOutcomes:
         assert "5 traces go from passed to outcome unknown" in page
         assert OutcomeDefinition.objects.count() == 0
         assert send(web, where, "save", number="0", **fields).status_code == 302
-        score_all(project)
+        scored(project)
         assert not TraceScore.objects.filter(outcome="green").exists()
         page = text(web.get(where + "?task=ticket+1"))
         assert "The label of the outcome must be one of “solved”." in page
@@ -90,7 +91,7 @@ class TestAFile:
         return page.split('name="seen" value="')[1].split('"')[0]
 
     def test_it_is_looked_at_then_taken_as_a_whole(self, web, project, triage):
-        ask(project, "triage", KNOWS_27)
+        asked_of(project, "triage", KNOWS_27)
         where = url(project, "agent-file")
         before = rows_of_all_tables()
         sent = SimpleUploadedFile("agents.yaml", FILE.encode())
@@ -112,7 +113,7 @@ class TestAFile:
         ]
         assert Agent.objects.get(name="night watch").is_by_hand
         assert outcome_definition(project.pk).expectations[0]["task"] == "ticket *"
-        score_all(project)
+        scored(project)
 
     def test_what_leaves_changes_nothing_when_it_comes_back(self, web, project):
         page = text(send(web, url(project, "agent-file"), text=FILE))
@@ -155,7 +156,7 @@ class TestAFile:
     ):
         where = url(project, "agent-file")
         seen = self.stamp(text(send(web, where, text=FILE)))
-        ask(project, "triage", KNOWS_27)
+        asked_of(project, "triage", KNOWS_27)
         answer = send(web, where, "take", text=FILE, seen=seen)
         assert answer.status_code == 400
         assert "Somebody changed what is asked" in text(answer)

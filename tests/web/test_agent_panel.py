@@ -18,7 +18,8 @@ from apps.screening.definitions import Wanted, define
 from apps.traces.models import Task, Trace
 from tests.desks import FAIL, desk_trace
 from tests.factories import NOW, model_call, trace_of, upload_traces
-from tests.masked_desks import asked_of, desk, falling, make_masked_desk, scored
+from tests.masked_desks import desk, falling, make_masked_desk
+from tests.scored import asked_of, scored
 
 pytestmark = pytest.mark.django_db
 

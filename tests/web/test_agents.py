@@ -15,9 +15,10 @@ from apps.agents.operations import Asked, define_agent
 from apps.agents.queries import current_definition
 from apps.scoring.models import AgentTaskScore, Conduct
 from apps.verdicts.models import AgentVerdict
-from tests.agents.making import KNOWS_27, ask, make_agent, score_all
+from tests.agents.making import KNOWS_27, make_agent
 from tests.desks import FAIL, desk_trace
 from tests.factories import NOW, make_member, make_project, make_user, upload_traces
+from tests.scored import asked_of, scored
 from tests.web.hostile import HTML
 from tests.web.visiting import assert_inert, text, url
 
@@ -50,9 +51,9 @@ def make_desk() -> None:
         *(desk(trial, task="ticket 2", outcome=FAIL) for trial in (1, 2)),
     )
     make_agent(project, "night watch")
-    score_all(project)
-    ask(project, "memory", KNOWS_27)
-    score_all(project)
+    scored(project)
+    asked_of(project, "memory", KNOWS_27)
+    scored(project)
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +112,7 @@ class TestTheList:
         answer = web.post(where, {"name": "Escalation"})
         made = agent("Escalation")
         assert answer["Location"] == url(project, "agent", made.pk)
-        score_all(project)
+        scored(project)
         assert AgentVerdict.objects.get(agent=made).colour == "unknown"
         assert "2 agents that no task exercises" in text(
             web.get(url(project, "agents"))
@@ -121,7 +122,7 @@ class TestTheList:
         assert "is here already" in text(again)
 
     def test_while_something_waits_the_page_says_so(self, web, project):
-        ask(project, "writer", KNOWS_27)
+        asked_of(project, "writer", KNOWS_27)
         assert "not final" in text(web.get(url(project, "agents")))
 
     def test_twice_the_agents_and_traces_are_the_same_queries(self, web, project):
@@ -142,7 +143,7 @@ class TestTheList:
         )
         for name in ("a", "b", "c"):
             make_agent(project, name)
-        score_all(project)
+        scored(project)
         assert queries() == before
 
 
@@ -221,7 +222,7 @@ class TestNames:
         assert set(
             AgentName.objects.filter(agent=memory).values_list("key", flat=True)
         ) == {"memory", "writer"}
-        score_all(project)
+        scored(project)
         assert Conduct.objects.filter(agent=writer).count() == 0
         assert "No recorded name stands" in text(
             web.get(url(project, "agent", writer.pk))
@@ -232,7 +233,7 @@ class TestNames:
         web.post(
             url(project, "agent-name", memory.pk), {"key": "writer", "to": writer.pk}
         )
-        score_all(project)
+        scored(project)
         assert Conduct.objects.filter(agent=writer).count() == 7
 
     def test_a_name_is_split_off_again(self, web, project):
@@ -270,7 +271,7 @@ class TestVersions:
         memory = agent("memory")
         where = url(project, "agent-contract-remove", memory.pk, 1)
         assert web.post(where, {"number": "1"}).status_code == 302
-        score_all(project)
+        scored(project)
         assert AgentVerdict.objects.get(agent=memory).colour == "unknown"
         page = text(web.get(url(project, "agent", memory.pk)))
         assert "Removed “knows the number”." in page
@@ -281,12 +282,12 @@ class TestVersions:
         assert (current.number, current.contracts) == (3, [KNOWS_27])
         assert current.note == "As in version 1."
         assert current.created_by.username == "olga"
-        score_all(project)
+        scored(project)
         assert AgentVerdict.objects.get(agent=memory).colour == "red"
 
     def test_what_somebody_changed_meanwhile_is_not_overwritten(self, web, project):
         memory = agent("memory")
-        ask(project, "memory")
+        asked_of(project, "memory")
         where = url(project, "agent-restore", memory.pk)
         answer = web.post(where, {"version": "1", "number": "1"})
         assert answer.status_code == 409

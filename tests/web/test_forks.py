@@ -9,11 +9,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import Project, User
+from apps.traces.contents import packed_sizes
 from apps.traces.models import Trace
 from apps.web.pages import forks_trials
 from apps.web.pages.forks_steps import SHOWN
 from tests.factories import make_project, make_user, upload_traces
-from tests.masked_desks import scored
+from tests.scored import scored
 from tests.web.forking import LONG_TEXT, make_forking_project, refund, task_of
 from tests.web.test_bad_requests import NUMBERS
 from tests.web.visiting import text, url
@@ -52,7 +53,7 @@ def test_it_opens_at_the_decisive_fork_and_says_which_side_passed(web, project):
     assert "Fork 1" in fork
     assert ">decisive<" in fork
     assert "all 2 that went “refund(order=17)” passed" in fork
-    assert "2 of 2 (100 %, 34.2 % to 100 %) passed" in fork
+    assert "2 of 2 (100 %; 34.2 % to 100 %) passed" in fork
     assert "does not say that the fork is the cause" in fork
 
 
@@ -134,11 +135,20 @@ def test_texts_of_many_or_long_trials_are_bounded_and_it_says_so(
 ):
     monkeypatch.setattr(forks_trials, "MOST_TEXT_TRIALS", 3)
     page = forks_of(web, project, query="?compare=text")
-    assert "Texts are compared for the first 3 of 5 trials." in page
+    assert "Texts are compared for 3 of 5 trials: for 3 at most" in page
     assert "3 trials <span" in page
     monkeypatch.setattr(forks_trials, "MOST_TEXT_STEPS", 3)
     page = forks_of(web, project, query="?compare=text")
     assert "4 trials of more than 3 steps are left out" in page
+
+
+def test_texts_that_are_too_large_together_are_left_out(web, project, monkeypatch):
+    pks = [pk_of(trial) for trial in range(1, 6)]
+    sizes = packed_sizes(pks)
+    monkeypatch.setattr(forks_trials, "MOST_TEXT_BYTES", sizes[pks[0]] + sizes[pks[1]])
+    page = forks_of(web, project, query="?compare=text")
+    assert "Texts are compared for 2 of 5 trials" in page
+    assert "2 trials <span" in page
 
 
 def test_where_nothing_forks_the_page_says_so(web, project):

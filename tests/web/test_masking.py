@@ -10,10 +10,13 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps.agents.models import Agent
+from apps.agents.operations import rename_agent
 from apps.scoring.models import Conduct, TraceScore
 from apps.traces.models import Trace
+from apps.verdicts.operations import unsettle
 from tests.factories import decay_trace, make_project, upload_bytes, upload_traces
-from tests.masked_desks import asked_of, desk, make_masked_desk, scored
+from tests.masked_desks import desk, make_masked_desk
+from tests.scored import asked_of, scored
 
 pytestmark = pytest.mark.django_db
 
@@ -67,8 +70,22 @@ def test_a_masked_agent_links_to_the_traces_and_says_why(inside, kept):
     assert f'href="{traces}?verdict=masked&amp;by={memory.pk}"' in page
     assert reverse("agent", args=[kept.slug, memory.pk]) in page
     text = text_of(inside, kept)
-    assert "5 of 7 (71.4 %, 35.9 % to 91.8 %)" in text
+    assert "5 of 7 (71.4 %; 35.9 % to 91.8 %)" in text
     assert "Contracts broke in 5 of 9" in text
+
+
+def test_of_two_agents_of_one_name_none_hides_the_other(inside, kept):
+    red, green = agent(kept, "memory"), agent(kept, "triage")
+    rename_agent(agent=green, name="memory", description="")
+    unsettle(kept.pk)
+    scored(kept)
+    page = text_of(inside, kept)
+    assert "memory (memory) is red" in page
+    names = {one.pk for one in Agent.objects.filter(name="memory")}
+    assert names == {red.pk, green.pk}
+    for one in (red, green):
+        assert f">memory ({one.key})</a>" in page
+        assert reverse("agent", args=[kept.slug, one.pk]) in page
 
 
 def test_a_failure_behind_green_agents_is_a_gap_in_the_contracts(inside, kept):

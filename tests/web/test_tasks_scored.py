@@ -18,7 +18,8 @@ from apps.verdicts.models import TrialNote
 from apps.web.pages.tasks import in_short
 from tests.desks import desk_trace
 from tests.factories import make_member, make_project, make_user, upload_traces
-from tests.masked_desks import KNOWS, asked_of, desk, make_masked_desk, scored
+from tests.masked_desks import KNOWS, desk, make_masked_desk
+from tests.scored import asked_of, scored
 from tests.web.forking import make_forking_project, task_of
 from tests.web.visiting import text, url
 
@@ -61,7 +62,7 @@ def test_a_mixed_task_is_listed_with_its_first_decisive_fork(web, project):
     assert listed(web, project, "?outcome=mixed") == ["fork"]
     row = row_of(web, project, "fork", "?outcome=mixed")
     assert "mixed" in row
-    assert "2 of 5 (40 %, 11.8 % to 76.9 %) passed" in row
+    assert "2 of 5 (40 %; 11.8 % to 76.9 %) passed" in row
     assert "1 fork</a>, first at step 4" in row
     assert "all 2 that went “refund(order=17)” passed" in row
     assert f'href="{url(project, "task-forks", task_of("fork").pk)}"' in row
@@ -139,7 +140,7 @@ def test_the_page_leads_with_masking(web, project):
     assert "Masked: memory is red although every known trial passed" in page
     assert page.index("Masked: memory") < page.index("<h2>Trials</h2>")
     assert page.count(">masked</span>") == 5 + 1
-    assert "5 of 5 (100 %, 56.6 % to 100 %) passed" in page
+    assert "5 of 5 (100 %; 56.6 % to 100 %) passed" in page
 
 
 def test_the_page_says_stable_but_wrong_and_why(web, project):
@@ -156,7 +157,7 @@ def test_the_page_of_an_unstable_task_lists_each_decision_with_its_trials(web, p
     for answer in ("billing", "refunds", "sales"):
         assert f"<code>{answer}</code>" in triage
     assert "3 pairs of decisions that cannot both hold" in triage
-    assert "1 of 3 (33.3 %, 6.15 % to 79.2 %)" in triage
+    assert "1 of 3 (33.3 %; 6.15 % to 79.2 %)" in triage
     for trace in Trace.objects.filter(task__key="unstable"):
         assert url(project, "trace", trace.pk) in triage
     assert RULE.split(". ")[0] in page
@@ -309,3 +310,14 @@ def test_twice_the_tasks_trials_and_agents_are_the_same_queries(client, db):
     assert counts[0][:2] == counts[1][:2]
     assert counts[0][3] == counts[1][3]
     assert max(counts[0] + counts[1]) <= 34
+
+
+def test_it_says_what_its_scores_leave_out(web, project, monkeypatch):
+    score = TaskScore.objects.get(task=task_of("masked"))
+    assert "are not compared" not in page_of(web, project, "masked")
+    monkeypatch.setattr("apps.web.pages.task.SCORED_TRIALS", 3)
+    score.trials, score.detail["broke"] = 3, "The comparison of these trials broke."
+    score.save()
+    page = page_of(web, project, "masked")
+    assert "is of the first 3 of 5 trials; the others are not compared." in page
+    assert "The comparison of these trials broke." in page

@@ -11,7 +11,7 @@ from apps.scoring.models import TaskScore
 from apps.traces.models import Task
 from tests.conftest import SHARED
 from tests.factories import make_project, make_user, upload_bytes
-from tests.masked_desks import scored
+from tests.scored import scored
 from tests.web.visiting import text, url
 
 FILE = SHARED / "data" / "tau_bench_results" / "gpt-4o-airline.json"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from apps.engine.bodies.canonical import canonical
+from apps.engine.bodies.patterns import regular_expression, valid_text
 from apps.engine.conduct import InvocationConduct
 from apps.engine.extraction.automatic import automatic_decision, call_value
 from apps.engine.extraction.found import (
@@ -18,7 +19,6 @@ from apps.engine.extraction.found import (
 from apps.engine.extraction.labels import Labels
 from apps.engine.extraction.outputs import MOST_TEXT, given_in
 from apps.engine.extraction.paths import Path, PathFailed
-from apps.engine.extraction.patterns import regular_expression, valid_text
 from apps.engine.extraction.prose import label_in
 from apps.engine.extraction.redactions import WHY_REDACTED, marks_in, touches
 from apps.engine.extraction.spec import DecisionKind, DecisionSpec, Place, Source

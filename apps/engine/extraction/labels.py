@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
+from apps.engine.bodies.patterns import valid_text, words_of
 from apps.engine.bodies.scripts import is_unspaced
-from apps.engine.extraction.patterns import valid_text, words_of
 from apps.engine.extraction.redactions import marks_in, touches
 
 _DENIED_BEFORE: Final = re.compile(

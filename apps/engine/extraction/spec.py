@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import msgspec
 
-from apps.engine.extraction.paths import BadPath, Path
-from apps.engine.extraction.patterns import (
+from apps.engine.bodies.patterns import (
     LONGEST_PATTERN,
     BadPattern,
     names,
     regular_expression,
 )
+from apps.engine.extraction.paths import BadPath, Path
 
 MOST_LABELS: Final = 50
 LONGEST_LABEL: Final = 100

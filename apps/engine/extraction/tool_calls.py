@@ -6,8 +6,8 @@ from typing import Any
 
 from apps.engine.bodies.calls import CalledTool
 from apps.engine.bodies.canonical import opened
+from apps.engine.bodies.patterns import names, valid_text
 from apps.engine.conduct import InvocationConduct
-from apps.engine.extraction.patterns import names, valid_text
 
 
 class ToolNames:
@@ -15,7 +15,7 @@ class ToolNames:
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        self._compiled = names(pattern)
+        self._compiled = names(pattern or "*")
         self._known: dict[str, bool] = {}
 
     def take(self, name: str) -> bool:

@@ -106,7 +106,9 @@ class AgentTaskScore(msgspec.Struct, frozen=True, kw_only=True):
     """What one agent did over the trials of one task.
 
     `consistency` is the verdict on its decisions and `majority` the number of trials
-    with the most frequent one, of all `trials`. `detail` holds the distinct decisions
+    with the most frequent one, of all `trials`, which are those in which it acted.
+    `is_masked`: it is red or unstable and every known trial passed, or it is red in a
+    trial that passed. `detail` holds the distinct decisions
     with their trials, agreements with intervals and the reasons, as JSON values.
     """
 
@@ -165,5 +167,5 @@ class TaskScore(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def masked(self) -> int:
-        """How many agents are red or unstable here although the outcome is green."""
+        """How many agents are masked here, in the task as a whole or in one trial."""
         return sum(one.is_masked for one in self.agents)

@@ -68,7 +68,9 @@ def score_task(trials: Sequence[Trial]) -> TaskScore:
         is_gap=is_unseen_failure(colours, outcome),
         agents=tuple(
             [
-                _agent_score(_acting(key, trials), found, is_masked=key in hidden)
+                _agent_score(
+                    _acting(key, trials), found, of=len(trials), is_masked=key in hidden
+                )
                 for key, found in scored.items()
             ]
         ),
@@ -187,6 +189,7 @@ def _agent_score(
     acting: Sequence[tuple[Trial, ConductScore]],
     found: tuple[Consistency, Verdict],
     *,
+    of: int,
     is_masked: bool,
 ) -> AgentTaskScore:
     consistency, verdict = found
@@ -215,12 +218,22 @@ def _agent_score(
         detail={
             "consistency": plain_consistency(consistency),
             "regimes": [plain_consistency(one) for one in by_regime(trials)],
-            "reasons": [reason.sentence for reason in verdict.reasons],
+            "reasons": [
+                *[reason.sentence for reason in verdict.reasons],
+                *_where(len(acting), of),
+            ],
             "gaps": [gap.sentence for gap in verdict.gaps],
             "colours": {trial.id: conduct.colour for trial, conduct in acting},
             "how": sorted({one.decided.how for one in conducts if one.decided.how})[:3],
         },
     )
+
+
+def _where(acted: int, of: int) -> list[str]:
+    """That an agent did not act in every trial, which no share of its own shows."""
+    if acted == of:
+        return []
+    return [f"It acted in {acted:,} of {of:,} trials; the counts are over these."]
 
 
 def _first_step(branching: Branching) -> int | None:

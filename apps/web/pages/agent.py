@@ -22,6 +22,7 @@ from apps.engine.agent_contracts import decoded_agent_contract, plain_sentence
 from apps.engine.extraction import (
     AUTOMATIC,
     AUTOMATIC_ORDER,
+    DecisionState,
     decoded_decision,
     sentence_of,
 )
@@ -34,18 +35,13 @@ from apps.web.numbers import whole
 from apps.web.pages.agent_trying import Tried, recent_rows
 from apps.web.pages.agents import AgentRow, tools_of
 from apps.web.pages.scoring_state import ScoringState, scoring_state
+from apps.web.pages.task_agreement import word_of
+from apps.web.words import WITHOUT_DECISION
 
 MASKED_ON_A_PAGE: Final = 8
 TASKS_ON_A_PAGE: Final = 25
 MOST_DISTINCT: Final = 10
 MOST_COUNTED: Final = 5_000
-STATES: Final = {
-    "missing": "no decision found",
-    "failed": "the run failed before it decided",
-    "not_compared": "prose, not compared",
-    "no_bodies": "no texts kept",
-}
-CONSISTENCY: Final = {"non_deterministic": "non-deterministic"}
 _COUNTS: Final = ("held", "broken", "undecided", "not_applying")
 
 
@@ -260,13 +256,7 @@ def _tasks(agent: Agent, query: Mapping[str, str]) -> tuple[list[TaskRow], str]:
     rows = rows.order_by("-is_masked", worst, "-distinct", "-trials", "task_id")
     found = list(rows[start : start + TASKS_ON_A_PAGE + 1])
     more = f"?from={start + TASKS_ON_A_PAGE}" if len(found) > TASKS_ON_A_PAGE else ""
-    return [_task_row(row) for row in found[:TASKS_ON_A_PAGE]], more
-
-
-def _task_row(row: AgentTaskScore) -> TaskRow:
-    if row.is_stable_but_wrong:
-        return TaskRow(row, "stable but wrong")
-    return TaskRow(row, CONSISTENCY.get(row.consistency, row.consistency))
+    return [TaskRow(row, word_of(row).label) for row in found[:TASKS_ON_A_PAGE]], more
 
 
 def _distinct(agent: Agent) -> tuple[list[Decided], int]:
@@ -281,7 +271,7 @@ def _distinct(agent: Agent) -> tuple[list[Decided], int]:
     )
     found = [
         Decided(
-            shown=row["words"] or STATES.get(row["state"], row["state"]),
+            shown=row["words"] or WITHOUT_DECISION[DecisionState(row["state"])],
             is_decided=row["state"] == "decided",
             count=row["count"],
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from apps.engine.consistency import LABELS, UNSTABLE, Stability, share
+from apps.engine.consistency import share
 from apps.engine.extraction import DecisionState
 from apps.engine.masking import Extent, verdict_of
 from apps.engine.trials import evidence_of
@@ -15,13 +15,8 @@ from apps.scoring.queries import conduct_score
 from apps.traces.models import Trace
 from apps.verdicts.queries import TraceStanding, first_step_of_fork, trace_standing
 from apps.web.pages.memory_panel import MemoryPanel, memory_panel
-
-NO_DECISION = {
-    DecisionState.MISSING: "no decision",
-    DecisionState.FAILED: "failed before it decided",
-    DecisionState.NOT_COMPARED: "prose, not compared",
-    DecisionState.NO_BODIES: "no texts were kept",
-}
+from apps.web.pages.task_agreement import word_of
+from apps.web.words import WITHOUT_DECISION
 
 
 class TrialsPart(msgspec.Struct, frozen=True):
@@ -99,15 +94,14 @@ def trials_part(score: TaskScore | AgentTaskScore) -> TrialsPart:
     if score.trials == 1:
         words = "One run says nothing about how stable it is."
         return TrialsPart("single run", score.majority, 1, words, "")
-    stability = Stability(score.consistency)
-    is_wrong = score.is_stable_but_wrong
-    words = share(score.majority, score.trials).words
+    word = word_of(score)
+    words = share(word.k, word.n).words
     return TrialsPart(
-        label="stable but wrong" if is_wrong else LABELS[stability],
-        k=score.majority,
-        n=score.trials,
+        label=word.label,
+        k=word.k,
+        n=word.n,
         words=f"The most frequent agent decision: {words} of the trials.",
-        tone="amber" if is_wrong or stability in UNSTABLE else "",
+        tone=word.tone,
     )
 
 
@@ -192,7 +186,7 @@ def _decision(row: Conduct | TraceScore) -> DecisionPart:
     state = DecisionState(row.state)
     is_decided = state is DecisionState.DECIDED
     return DecisionPart(
-        shown=row.shown if is_decided else NO_DECISION[state],
+        shown=row.shown if is_decided else WITHOUT_DECISION[state],
         is_decided=is_decided,
         how=row.how,
         step=_from_one(row.step),

@@ -9,12 +9,10 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-from django.db.models import Sum
-from django.db.models.functions import Length
 
 from apps.agents.models import Agent
 from apps.agents.queries import names_of
@@ -37,14 +35,19 @@ from apps.engine.extraction import (
 )
 from apps.engine.trace import Trace as EngineTrace
 from apps.scoring.models import Conduct as StoredConduct
-from apps.traces.contents import stored_contents
-from apps.traces.models import BodyChunk, Trace
+from apps.traces.contents import packed_sizes, stored_contents
+from apps.traces.models import Trace
+from apps.traces.storage import size_in_words
+from apps.web.words import WITHOUT_DECISION
 
 MOST_TRIED: Final = 50
 MOST_BYTES: Final = 2_000_000
 """Of packed texts that a preview unpacks."""
 
 LONGEST_TRIED: Final = 5_000
+LARGEST_TRIED: Final = 8_000_000
+"""Steps, and bytes of packed texts, of the largest trace that is unpacked for it."""
+
 TRYING_SECONDS: Final = 3.0
 LONGEST_SHOWN: Final = 280
 MOST_BEFORE: Final = 5
@@ -145,12 +148,6 @@ _GROUPS: Final = (
         "circle-dashed",
     ),
 )
-_WITHOUT: Final = {
-    DecisionState.MISSING: "no decision found",
-    DecisionState.FAILED: "the run failed before it decided",
-    DecisionState.NOT_COMPARED: "prose, not compared",
-    DecisionState.NO_BODIES: "no texts kept",
-}
 
 
 def recent_runs(
@@ -162,8 +159,13 @@ def recent_runs(
     1,000 steps.
     """
     traces = _newest(project_id, agent, most)
-    short = [trace for trace in traces if trace.step_count <= LONGEST_TRIED]
-    chosen = _within_bytes(short)
+    sizes = packed_sizes([trace.pk for trace in traces])
+    short = [
+        trace
+        for trace in traces
+        if trace.step_count <= LONGEST_TRIED and sizes[trace.pk] <= LARGEST_TRIED
+    ]
+    chosen = _within_bytes(short, sizes)
     keys = set() if agent is None else {one.key for one in names_of(agent)}
     runs: list[tuple[Trace, EngineTrace, Conduct]] = []
     end = time.monotonic() + TRYING_SECONDS
@@ -192,17 +194,12 @@ def _newest(project_id: int, agent: Agent | None, most: int) -> list[Trace]:
     return list(rows.select_related("task").order_by("-pk")[:most])
 
 
-def _within_bytes(traces: Sequence[Trace]) -> list[Trace]:
+def _within_bytes(traces: Sequence[Trace], sizes: Mapping[int, int]) -> list[Trace]:
     """The first of them whose packed texts are 2 MB together, at least one."""
-    chunks = BodyChunk.objects.filter(trace__in=traces).values("trace_id")
-    sizes = {
-        row["trace_id"]: row["size"]
-        for row in chunks.annotate(size=Sum(Length("data"))).order_by()
-    }
     taken: list[Trace] = []
     total = 0
     for trace in traces:
-        total += sizes.get(trace.pk, 0)
+        total += sizes[trace.pk]
         if taken and total > MOST_BYTES:
             break
         taken.append(trace)
@@ -227,7 +224,10 @@ def _left_out(too_long: int, too_much: int) -> str:
     said = []
     if too_long:
         traces = "1 trace is" if too_long == 1 else f"{too_long} traces are"
-        said.append(f"{traces} longer than {LONGEST_TRIED:,} steps and not tried here.")
+        said.append(
+            f"{traces} longer than {LONGEST_TRIED:,} steps, or "
+            f"{size_in_words(LARGEST_TRIED)} packed, and not tried here."
+        )
     if too_much:
         traces = (
             "1 older trace was" if too_much == 1 else f"{too_much} older traces were"
@@ -284,14 +284,15 @@ def contract_preview(
 
 def decision_preview(recent: Recent, spec: DecisionSpec) -> DecisionPreview:
     """What is found as the decision in each recent run, the most frequent first."""
-    before_spec = extractor(msgspec.structs.replace(spec, normalisers=()))
+    asked = extractor(spec)
+    before = extractor(msgspec.structs.replace(spec, normalisers=()))
     after: Counter[str] = Counter()
     words: dict[str, tuple[str, bool]] = {}
     writings: dict[str, Counter[str]] = {}
     rows = []
     for trace, _, conduct in recent.runs:
-        found = extractor(spec).extracted(conduct)
-        raw = before_spec.extracted(conduct)
+        found = asked.extracted(conduct)
+        raw = before.extracted(conduct)
         key = found.value if found.is_decided else f"\x00{found.state}"
         after[key] += 1
         words.setdefault(key, (_in_words(found), found.is_decided))
@@ -332,7 +333,7 @@ def decision_preview(recent: Recent, spec: DecisionSpec) -> DecisionPreview:
 def _in_words(found: Extracted) -> str:
     """What is compared, as people read it, or why there is nothing to compare."""
     if found.state is not DecisionState.DECIDED:
-        return _WITHOUT[found.state]
+        return WITHOUT_DECISION[found.state]
     try:
         value = json.loads(found.value)
     except (ValueError, RecursionError):

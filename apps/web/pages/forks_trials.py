@@ -22,11 +22,13 @@ from apps.engine.branching import (
 )
 from apps.scoring.models import TraceScore
 from apps.scoring.queries import MOST_TRIALS
+from apps.traces.contents import packed_sizes, stored_contents
 from apps.traces.models import Task, Trace
-from apps.traces.queries import engine_trace
+from apps.traces.storage import size_in_words
 
 MOST_TEXT_TRIALS: Final = 20
 MOST_TEXT_STEPS: Final = 2_000
+MOST_TEXT_BYTES: Final = 8_000_000
 _PASSED: Final = {"green": True, "red": False}
 
 
@@ -126,26 +128,39 @@ def _readable(trials: list[ComparedTrial], said: list[str]) -> list[ComparedTria
             f"{len(trials) - len(short):,} trials of more than {MOST_TEXT_STEPS:,} "
             "steps are left out: their texts are too long to be compared here."
         )
-    if len(short) > MOST_TEXT_TRIALS:
+    chosen = _within_bytes(short[:MOST_TEXT_TRIALS])
+    if len(chosen) < len(short):
         said.append(
-            f"Texts are compared for the first {MOST_TEXT_TRIALS} of {len(short):,} "
-            "trials."
+            f"Texts are compared for {len(chosen)} of {len(short):,} trials: for "
+            f"{MOST_TEXT_TRIALS} at most, and for {size_in_words(MOST_TEXT_BYTES)} of "
+            "packed texts."
         )
-    return short[:MOST_TEXT_TRIALS]
+    return chosen
+
+
+def _within_bytes(trials: list[ComparedTrial]) -> list[ComparedTrial]:
+    """Those of the trials, in order, whose packed texts fit together."""
+    sizes = packed_sizes([one.pk for one in trials])
+    taken, total = [], 0
+    for one in trials:
+        if total + sizes[one.pk] <= MOST_TEXT_BYTES:
+            taken.append(one)
+            total += sizes[one.pk]
+    return taken
 
 
 def _by_text(trials: list[ComparedTrial]) -> Branching:
     rows = Trace.objects.select_related("task").in_bulk([one.pk for one in trials])
+    by_pk = {one.pk: one for one in trials if one.pk in rows}
     paths = []
-    for one in trials:
-        if one.pk in rows:
-            trace = engine_trace(rows[one.pk])
-            paths.append(
-                TrialPath(
-                    trial_id=one.label,
-                    points=points_of(trace, compare="text"),
-                    passed=_PASSED.get(one.outcome),
-                    order_uncertain=has_uncertain_order(trace),
-                )
+    for content in stored_contents([rows[pk] for pk in by_pk]):
+        one, trace = by_pk[content.trace.pk], content.decoded()
+        paths.append(
+            TrialPath(
+                trial_id=one.label,
+                points=points_of(trace, compare="text"),
+                passed=_PASSED.get(one.outcome),
+                order_uncertain=has_uncertain_order(trace),
             )
+        )
     return branching_of(paths)

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from apps.agents.queries import called_apart
 from apps.engine.consistency import Share, share
 from apps.engine.masking import COLOURS, Gap, GapKind, Masking, ReasonCode
 from apps.traces.models import Upload
@@ -68,7 +69,8 @@ class MaskingPart(msgspec.Struct, frozen=True):
     """Verdicts of the agents of a project beside its outcomes.
 
     `tone` colours the headline; `unwritten` is the agent to begin with where no agent
-    has a contract. `last` is what the newest upload brought.
+    has a contract. `passed_tasks` are those whose trials all passed, of all with a known
+    outcome, mixed ones too. `last` is what the newest upload brought.
     """
 
     headline: str
@@ -85,6 +87,7 @@ class MaskingPart(msgspec.Struct, frozen=True):
     agent_count: int
     counts: dict[str, int]
     standing: ProjectStanding
+    passed_tasks: Share
     mixed: int
     unwritten: AgentRow | None
     is_unnamed: bool
@@ -98,11 +101,13 @@ def masking_part(place: Place, upload: Upload | None) -> MaskingPart | None:
     if standing is None:
         return None
     verdicts = list(agent_verdicts(place.project.pk))
-    ids = {str(row.agent): row.agent_id for row in verdicts}
-    rows = [_agent_row(row) for row in verdicts]
+    names = called_apart(row.agent for row in verdicts)
+    ids = {name: pk for pk, name in names.items()}
+    rows = [_agent_row(row, names[row.agent_id]) for row in verdicts]
     report = standing.report
     mirrors, gaps = _gaps(report.gaps, ids)
     tone, symbol = _tone(report.maskings, rows, standing)
+    mixed = mixed_tasks(place.project.pk)
     return MaskingPart(
         headline=report.headline,
         tone=tone,
@@ -118,7 +123,8 @@ def masking_part(place: Place, upload: Upload | None) -> MaskingPart | None:
         agent_count=len(rows),
         counts=_counts(rows),
         standing=standing,
-        mixed=mixed_tasks(place.project.pk),
+        passed_tasks=_passed_tasks(standing, mixed),
+        mixed=mixed,
         unwritten=_to_begin_with(verdicts, rows),
         is_unnamed=bool(verdicts) and not any(row.agent.key for row in verdicts),
         upload=upload,
@@ -127,6 +133,15 @@ def masking_part(place: Place, upload: Upload | None) -> MaskingPart | None:
             if upload
             else None
         ),
+    )
+
+
+def _passed_tasks(standing: ProjectStanding, mixed: int) -> Share:
+    found = standing.tasks.counts
+    return share(
+        found.passed,
+        found.passed + found.failed + mixed,
+        nothing="none with a known outcome",
     )
 
 
@@ -203,12 +218,12 @@ def _act(gap: Gap) -> str:
     return "Write a contract" if is_unwritten else "Open the agent"
 
 
-def _agent_row(row: AgentVerdict) -> AgentRow:
+def _agent_row(row: AgentVerdict, name: str) -> AgentRow:
     found = row.evidence
     reasons: list[dict[str, Any]] = row.detail.get("reasons") or []
     return AgentRow(
         agent_id=row.agent_id,
-        name=str(row.agent),
+        name=name,
         colour=row.colour,
         traces=row.traces,
         tasks=row.tasks,

@@ -12,7 +12,9 @@ import msgspec
 
 from apps.accounts.permissions import Permission
 from apps.engine.consistency import RULE
+from apps.engine.masking import COLOURS
 from apps.scoring.models import AgentTaskScore, TaskScore
+from apps.scoring.queries import MOST_TRIALS as SCORED_TRIALS
 from apps.traces.models import Task, Trace
 from apps.traces.transitions import TaskSource
 from apps.traces.trials import TaskRow, suggested_tasks, task_row
@@ -50,7 +52,10 @@ class AgentBlock(msgspec.Struct, frozen=True):
 
 
 class TaskPage(msgspec.Struct, frozen=True):
-    """One task with its trials; `score` is `None` until they are scored."""
+    """One task with its trials; `score` is `None` until they are scored.
+
+    `said` are sentences about what the scores leave out.
+    """
 
     place: Place
     row: TaskRow
@@ -58,6 +63,7 @@ class TaskPage(msgspec.Struct, frozen=True):
     scoring: ScoringState
     score: TaskScore | None
     headline: Headline | None
+    said: list[str]
     agreement: Agreement | None
     regimes: list[Agreement]
     agents: list[AgentBlock]
@@ -93,14 +99,16 @@ def task_page(
     scores = _agents(task)
     refs = _refs(score)
     trials = trial_lines(shown, score, scores)
+    row = task_row(task)
     detail = score.detail if score else {}
     return TaskPage(
         place=place,
-        row=task_row(task),
+        row=row,
         source_words=SOURCE_WORDS[TaskSource(task.source)],
         scoring=scoring_state(place.project.pk),
         score=score,
         headline=headline_of(score, scores) if score else None,
+        said=_left_out(score, row.trials) if score else [],
         agreement=agreement_of(detail["consistency"], refs) if score else None,
         regimes=_regimes(detail, refs),
         agents=[_block(one, refs, detail) for one in scores],
@@ -114,7 +122,15 @@ def task_page(
     )
 
 
-_WORST_FIRST: Final = {"red": 0, "unstable": 1, "unknown": 2, "green": 3}
+def _left_out(score: TaskScore, trials: int) -> list[str]:
+    """What broke while the trials were compared, and that some are not compared."""
+    said = [score.detail["broke"]] if score.detail.get("broke") else []
+    if score.trials == SCORED_TRIALS < trials:
+        said.append(
+            f"What is said here is of the first {SCORED_TRIALS:,} of {trials:,} "
+            "trials; the others are not compared."
+        )
+    return said
 
 
 def _agents(task: Task) -> list[AgentTaskScore]:
@@ -124,7 +140,7 @@ def _agents(task: Task) -> list[AgentTaskScore]:
         rows,
         key=lambda row: (
             not row.is_masked,
-            _WORST_FIRST.get(row.colour, 2),
+            COLOURS.index(row.colour),
             row.agent.name.casefold(),
         ),
     )

@@ -12,6 +12,7 @@ import msgspec
 
 from apps.engine.consistency import LABELS, REGIME_LABELS, Regime, Stability
 from apps.scoring.models import AgentTaskScore, TaskScore
+from apps.web.words import WITHOUT_DECISION
 
 MOST_ANSWERS: Final = 12
 MOST_TRIALS: Final = 12
@@ -20,12 +21,6 @@ _TONES: Final = {
     Stability.DRIFTING: "amber",
     Stability.NON_DETERMINISTIC: "amber",
     Stability.INSUFFICIENT: "",
-}
-_WITHOUT: Final = {
-    "missing": "no decision",
-    "failed": "the run failed before it decided",
-    "not_compared": "prose, which is not compared",
-    "no_bodies": "no texts kept, so no decision can be read",
 }
 
 
@@ -142,9 +137,9 @@ def trial_refs(
 
 def _shares(found: Mapping[str, Any]) -> list[ShareLine]:
     kinds = (
-        ("Decision", "agreement", "the same decision was taken"),
-        ("Structural", "structural", "the outputs have the same shape"),
-        ("Exact", "exact", "the whole outputs are equal"),
+        ("Same decision", "agreement", "the same decision was taken"),
+        ("Same shape", "structural", "the outputs have the same shape"),
+        ("Same output", "exact", "the whole outputs are equal"),
     )
     return [
         ShareLine(label, found[name]["k"], found[name]["n"], meaning)
@@ -181,7 +176,7 @@ def _without(
         listed, more = trial_refs(one["trials"], trials)
         lines.append(
             AnswerLine(
-                decision=_WITHOUT.get(one["state"], one["state"].replace("_", " ")),
+                decision=WITHOUT_DECISION[one["state"]],
                 k=one["agreement"]["k"],
                 n=one["agreement"]["n"],
                 trials=listed,

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import msgspec
 
+from apps.engine.masking import COLOURS
 from apps.scoring.models import AgentTaskScore, TaskScore
 from apps.traces.models import Trace
 from apps.verdicts.models import TrialNote, TrialNoteKind
-from apps.verdicts.notes import current_note, history_of
+from apps.verdicts.notes import current_note, history_of, recorded_outcome
 
 MOST_COLOURS: Final = 4
-_WORST_FIRST: Final = ("red", "unstable", "unknown", "green")
 
 
 class AgentColour(msgspec.Struct, frozen=True):
@@ -71,7 +71,7 @@ def trial_lines(
             TrialLine(
                 trace=trace,
                 label=label_of(trace),
-                outcome=found["outcome"] if found else _recorded(trace),
+                outcome=found["outcome"] if found else recorded_outcome(trace),
                 outcome_reason=found["outcome_reason"] if found else "",
                 decision=found["decision"] if found else "",
                 is_scored=found is not None,
@@ -87,10 +87,6 @@ def trial_lines(
 def label_of(trace: Trace) -> str:
     """`trial 3`, or the name of the trace where trials are not numbered."""
     return trace.name if trace.trial is None else f"trial {trace.trial}"
-
-
-def _recorded(trace: Trace) -> str:
-    return {"pass": "green", "fail": "red"}.get(trace.outcome, "unknown")
 
 
 def _colours(
@@ -110,8 +106,7 @@ def _colours(
 
 
 def _worst_first(one: AgentColour) -> tuple[bool, int, str]:
-    place = _WORST_FIRST.index(one.colour) if one.colour in _WORST_FIRST else 2
-    return not one.is_masked, place, one.name.casefold()
+    return not one.is_masked, COLOURS.index(one.colour), one.name.casefold()
 
 
 KINDS: Final = {

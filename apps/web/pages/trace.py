@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from apps.engine.check import Answer
 from apps.engine.trace import AgentInvocation, OrderSource, OutcomeKind
 from apps.review.models import Signal
 from apps.screening.models import Screening
@@ -56,6 +57,7 @@ class TracePage(msgspec.Struct, frozen=True):
     has_raw: bool
     invocations: list[AgentInvocation]
     answers: list[AnswerRow]
+    not_applicable: list[AnswerRow]
     trials: list[Trace]
     steps: list[StepLine]
     first: int
@@ -90,6 +92,10 @@ def answer_rows(place: Place, trace: Trace) -> list[AnswerRow]:
         )
         for screening in answers_about(trace.pk, lineup=place.lineup)[:MOST_ANSWERS]
     ]
+
+
+def _is_not_applicable(row: AnswerRow) -> bool:
+    return row.screening.answer == Answer.NOT_APPLICABLE
 
 
 def first_of_window(query: Mapping[str, str], step_count: int) -> int:
@@ -154,7 +160,8 @@ def trace_page(place: Place, trace: Trace, query: Mapping[str, str]) -> TracePag
         order_text=order_in_words(trace),
         has_raw=has_raw(trace.upload),
         invocations=invocations[:MOST_TRIALS],
-        answers=answers,
+        answers=[row for row in answers if not _is_not_applicable(row)],
+        not_applicable=[row for row in answers if _is_not_applicable(row)],
         trials=list(trials_of(trace)[:MOST_TRIALS]),
         steps=step_lines(
             steps_of(trace.pk, first=first, last=last),

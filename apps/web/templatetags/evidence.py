@@ -18,7 +18,8 @@ from apps.engine.masking import (
     ColourWords,
     OutcomeColour,
 )
-from apps.engine.nulls import wilson
+from apps.reports.rates import rate_of
+from apps.reports.words import short_rate
 from apps.traces.models import Trace
 from apps.traces.storage import size_in_words
 from apps.web.pages.bodies import as_text as text_of
@@ -176,10 +177,5 @@ def outcome_words(colour: str) -> ColourWords:
 
 @register.simple_tag
 def share(k: int, n: int, nothing: str = "none") -> str:
-    """`3 of 5 (60 %, 23 to 88 %)`: the share with its 95 % Wilson interval."""
-    interval = wilson(k, n)
-    if interval is None:
-        return nothing
-    low, high = percent_in_words(interval.low), percent_in_words(interval.high)
-    of = f"{number_in_words(k)} of {number_in_words(n)}"
-    return f"{of} ({percent_in_words(k / n)}, {low} to {high})"
+    """`3 of 5 (60 %; 23 % to 88 %)`: the share with its 95 % Wilson interval."""
+    return short_rate(rate_of(k, n), nothing)

@@ -108,7 +108,7 @@ def _contract_sent(
     if request.POST.get("act") == "preview":
         preview = tried_contract(place, agent, form, current)
         page = contract_editor(place, agent, form, current=current, at=at)
-        return _tried(request, msgspec.structs.replace(page, preview=preview))
+        return tried(request, msgspec.structs.replace(page, preview=preview))
     spec = wanted_contract(form)
     held = [] if current is None else list(current.contracts)
     if spec is not None:
@@ -121,7 +121,8 @@ def _contract_sent(
     return render(request, "web/agent_contract.html", {"page": page}, status=400)
 
 
-def _tried(request: HttpRequest, page: ContractEditor | DecisionEditor) -> HttpResponse:
+def tried(request: HttpRequest, page: ContractEditor | DecisionEditor) -> HttpResponse:
+    """A page with its preview, or for htmx the preview alone."""
     is_part = request.headers.get("HX-Request") == "true"
     name = "contract" if isinstance(page, ContractEditor) else "decision"
     part = f"web/_agent_{name}_tried.html"
@@ -170,7 +171,7 @@ def decision(request: HttpRequest, place: Place, agent_id: int) -> HttpResponse:
     if request.method == "POST" and request.POST.get("act") == "preview":
         preview = tried_decision(place, agent, form)
         page = decision_editor(place, agent, form, number=number)
-        return _tried(request, msgspec.structs.replace(page, preview=preview))
+        return tried(request, msgspec.structs.replace(page, preview=preview))
     if request.method == "POST":
         spec = wanted_decision(form)
         if spec is not None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import msgspec
 from django.contrib import messages
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from apps.accounts.permissions import Permission, check_allowed
-from apps.agents.exchange import take_file, yaml_of
+from apps.agents.exchange import yaml_of
 from apps.agents.operations import WrongAgent
 from apps.engine.agent_contracts import BadContractsFile
-from apps.pipeline.scoring import wake_scoring
+from apps.pipeline.definitions import take_definitions
 from apps.traces.storage import HashedUpload
-from apps.verdicts.operations import unsettle
 from apps.web.access import Place, in_project
 from apps.web.agent_decision_forms import FileForm
 from apps.web.pages.agent_file import FilePage, file_page, planned_page, read_file
@@ -77,16 +75,13 @@ def _taken(request: HttpRequest, place: Place, text: str, seen: str) -> list[str
     if found is None:
         return problems
     try:
-        with transaction.atomic():
-            plan = take_file(
-                project_id=place.project.pk,
-                found=found,
-                seen=seen,
-                user_id=place.user.pk,
-                now=timezone.now(),
-            )
-            unsettle(place.project.pk)
-            wake_scoring(project_id=place.project.pk)
+        plan = take_definitions(
+            project_id=place.project.pk,
+            found=found,
+            seen=seen,
+            user_id=place.user.pk,
+            now=timezone.now(),
+        )
     except BadContractsFile as error:
         return list(error.problems)
     except WrongAgent as error:

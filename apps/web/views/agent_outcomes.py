@@ -32,7 +32,12 @@ from apps.web.pages.agent_outcomes import (
     outcomes_page,
     wanted_expectation,
 )
-from apps.web.views.agent_definitions import SCORED_AGAIN, decision_form, stored
+from apps.web.views.agent_definitions import (
+    SCORED_AGAIN,
+    decision_form,
+    stored,
+    tried,
+)
 from apps.web.views.errors import refusal
 
 
@@ -158,11 +163,7 @@ def whole_decision(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST" and request.POST.get("act") == "preview":
         preview = tried_decision(place, None, form)
         page = decision_editor(place, None, form, number=number)
-        page = msgspec.structs.replace(page, preview=preview)
-        is_part = request.headers.get("HX-Request") == "true"
-        part = "web/_agent_decision_tried.html"
-        template = part if is_part else "web/agent_decision.html"
-        return render(request, template, {"page": page})
+        return tried(request, msgspec.structs.replace(page, preview=preview))
     if request.method == "POST":
         wanted = wanted_decision(form)
         if wanted is not None:

@@ -129,9 +129,12 @@ def merge(request: HttpRequest, place: Place, agent_id: int) -> HttpResponse:
             wake_scoring(project_id=place.project.pk)
     except WrongAgent as error:
         return refusal(request, status=409, sentence=str(error))
-    names = "1 name" if len(keys) == 1 else f"{len(keys)} names"
+    names = "1 name of" if len(keys) == 1 else f"{len(keys)} names of"
+    stand = "stands" if len(keys) == 1 else "stand"
     messages.success(
-        request, f"{names} of “{found}” now stand for “{into}”. Its history undoes it."
+        request,
+        f"{names} “{found}” now {stand} for “{into}”. “Names that were given away or "
+        "taken” below gives back what was merged.",
     )
     return redirect("agent", place.project.slug, into.pk)
 

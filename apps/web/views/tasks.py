@@ -136,7 +136,7 @@ def part(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
         )
     before = place.task(held["from"])
     count = trials.part_tasks(
-        task=before, moved=[trials.Moved(*one) for one in held["moved"]]
+        task=before, into=into, moved=[trials.Moved(*one) for one in held["moved"]]
     )
     messages.success(request, f"{_trials_in_words(count)} moved back.")
     return redirect("task", place.project.slug, before.pk)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -105,6 +106,10 @@ class Command(BaseCommand):
         except BrokenPipeError:
             # Whoever read this has seen enough; Python would complain at its end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _say(f"The answer could not be written: {error.strerror}.")
+            sys.exit(INCOMPLETE)
         sys.exit(_code(found, exit_zero=options["exit_zero"]))
 
 
@@ -152,4 +157,6 @@ def _hear(complaint: Complaint) -> None:
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(line.encode("utf-8", "replace").decode() + "\n")
+    # What cannot be said must not end the command with the code of a finding.
+    with contextlib.suppress(OSError):
+        sys.stderr.write(line.encode("utf-8", "replace").decode() + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -115,6 +116,10 @@ class Command(BaseCommand):
         except BrokenPipeError:
             # Whoever read this has seen enough; Python would complain at its end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _say(f"The answers could not be written: {error.strerror}.")
+            sys.exit(INCOMPLETE)
         sys.exit(run.code)
 
 
@@ -192,4 +197,6 @@ def _say_all(lines: Iterator[str]) -> None:
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(line.encode("utf-8", "replace").decode() + "\n")
+    # What cannot be said must not end the command with the code of a finding.
+    with contextlib.suppress(OSError):
+        sys.stderr.write(line.encode("utf-8", "replace").decode() + "\n")

@@ -66,6 +66,15 @@ def test_what_it_asks_for_is_named_in_order():
     assert final_answer(trace).asked == ("a", "b")
 
 
+@pytest.mark.parametrize(
+    "output", [{"type": []}, {"type": {}, "role": []}, [{"id": [{}]}]]
+)
+def test_a_type_or_role_that_is_no_text_is_none_and_breaks_nothing(output):
+    found = final_answer(told(answer(0, output)))
+    assert found.asked == ()
+    assert not found.asks
+
+
 def test_a_trace_without_answers_has_none():
     assert final_answer(told(user(0, "Hi"))) is None
 

@@ -25,6 +25,16 @@ def test_crashes_without_a_temperature_stay_in_the_denominator_of_temperature_ze
     assert (one.regime, one.verdict) == (Regime.ZERO, Stability.DRIFTING)
 
 
+def test_crashes_count_against_the_share_of_an_answer_and_against_its_majority():
+    found = consistency_of(decided(*"aaa") + without("failed", 4))
+    assert (found.answers[0].share.k, found.answers[0].share.n) == (3, 7)
+    assert found.majority is None
+    assert "3 of 7" in found.no_majority
+    most = consistency_of(decided(*"aaaa") + without("missing", 3))
+    assert (most.majority.answer.share.k, most.majority.answer.share.n) == (4, 7)
+    assert not most.majority.is_established
+
+
 def test_one_run_is_insufficient():
     assert consistency_of(decided("a")).verdict is Stability.INSUFFICIENT
 

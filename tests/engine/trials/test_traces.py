@@ -82,7 +82,7 @@ def test_every_invocation_of_an_agent_is_asked():
     trace = desk_trace(
         ("router", [("says", {"route": "a"})]), ("router", [("says", {"route": "z"})])
     )
-    conduct = only(trace, asked(says('"a"|^a$|a')))
+    conduct = only(trace, asked(says("a")))
     assert conduct.invocations == 2
     assert (conduct.held, conduct.broken) == (1, 1)
     assert conduct.judged[0]["invocation"] == 1
@@ -163,19 +163,18 @@ def test_an_outcome_is_typed_and_its_prose_is_never_read():
 
 
 def test_what_is_expected_of_the_outcome_of_a_task_counts_for_it():
-    expected = {"ticket 1": decoded_expectation({"expect": "fail"})}
-    score = score_trace(routed(outcome=FAIL), Asked(expectations=expected))
-    assert score.outcome == "green"
-    other = score_trace(
-        routed(outcome=FAIL, task="ticket 2"), Asked(expectations=expected)
-    )
-    assert other.outcome == "red"
+    score = Outcome(kind=OutcomeKind.SCORE, score=95, out_of=100)
+    half = decoded_expectation({"expect": "share", "at_least": 0.5})
+    wanted = Asked(expectations={"ticket 1": half})
+    assert score_trace(routed(outcome=score), wanted).outcome == "green"
+    other = score_trace(routed(outcome=score, task="ticket 2"), wanted)
+    assert other.outcome == "unknown"
 
 
 def test_the_decision_that_is_defined_is_that_of_the_agent_and_of_its_contracts():
     trace = desk_trace(("router", [("says", {"route": "a", "why": "b"})]))
     why = decoded_decision({"kind": "jmespath", "expression": "why"})
-    over = contract(name="n", kind="equality", value="b", subject="decision")
+    over = contract(name="n", kind="equality", expected="b", subject="decision")
     wanted = Asked(agents={"router": AgentAsked(decision=why, contracts=(over,))})
     conduct = only(trace, wanted)
     assert (conduct.decided.shown, conduct.colour) == ("b", "green")
@@ -227,9 +226,20 @@ def test_only_declared_facts_count_against_an_agent():
     trace = talk.user("What was my number?", 0).says("I do not know.", by=0).trace()
     lost = only(trace, Asked(facts=[("number", fact())]))
     assert (lost.lost, lost.colour) == (1, "red")
-    unasked = score_trace(trace)
-    assert unasked.conducts[0].lost == 0
-    assert unasked.conducts[0].colour == "unknown"
+    assert only(trace).lost == 0
+
+
+def test_a_contradiction_that_nobody_declared_is_told_and_counts_against_nobody():
+    talk = Talk("desk").user("My order number is 849203.", 0)
+    talk.uses("get_order", "found", by=0, order_id="849203").user("Now cancel it.", 0)
+    talk.uses("cancel_order", "Error: ?", failed=True, by=0, order_id="842903")
+    score = score_trace(talk.trace())
+    assert [one["state"] for one in score.recalls if one["state"] != "recalled"] == [
+        "contradicted"
+    ]
+    (conduct,) = score.conducts
+    assert (conduct.contradicted, conduct.recalled) == (0, 0)
+    assert conduct.colour == "unknown"
 
 
 def test_what_was_given_and_given_back_is_known_by_hashes_and_absence_by_nothing():
@@ -276,8 +286,8 @@ def test_no_value_that_a_body_can_hold_makes_it_raise(held):
 
 CONTRACTS = (
     says("7"),
-    contract(name="n", kind="equality", value="ok", subject="decision"),
-    contract(name="n", kind="range", least=0, most=9, subject="decision"),
+    contract(name="n", kind="equality", expected="ok", subject="decision"),
+    contract(name="n", kind="range", minimum=0, maximum=9, subject="decision"),
 )
 
 

@@ -21,12 +21,13 @@ class Pattern(Protocol):
     def programsize(self) -> int: ...
     @property
     def groups(self) -> int: ...
+    def search(self, text: str) -> Any: ...
     def finditer(self, text: str) -> Any: ...
     def fullmatch(self, text: str) -> Any: ...
 
 
-def regular_expression(pattern: str) -> Pattern:
-    """`pattern` in the syntax of RE2.
+def regular_expression(pattern: str, *, any_case: bool = False) -> Pattern:
+    """`pattern` in the syntax of RE2, whose cost grows with the length of the text only.
 
     Raises `BadPattern` for one that is too long, too large once its repetitions are
     written out, or none at all (RE2 knows no look-around and no back references).
@@ -37,7 +38,7 @@ def regular_expression(pattern: str) -> Pattern:
             f"{len(pattern)}."
         )
     try:
-        compiled = _compiled(pattern)
+        compiled = compiled_of(pattern, any_case=any_case)
     except re2.error as error:
         why = error.args[0]
         text = why.decode("utf-8", "replace") if isinstance(why, bytes) else str(why)
@@ -48,15 +49,17 @@ def regular_expression(pattern: str) -> Pattern:
 
 
 def names(pattern: str) -> Pattern:
-    """Names with `*` and `?`, alternatives after `|`; an empty pattern takes any."""
-    alternatives = [_as_expression(one.strip()) for one in (pattern or "*").split("|")]
-    return _compiled("|".join(f"(?:{one})" for one in alternatives), dot_nl=True)
+    """Names with `*` for anything and `?` for one character; several are cut by `|`."""
+    alternatives = [
+        name_as_expression(one.strip()) for one in (pattern or "*").split("|")
+    ]
+    return compiled_of("|".join(f"(?:{one})" for one in alternatives), dot_nl=True)
 
 
 def words_of(text: str) -> Pattern:
     """The words of a text, in capitals or not, with blanks of any length between."""
     words = [re2.escape(valid_text(word)) for word in text.split()]
-    return _compiled(r"\s+".join(words), any_case=True)
+    return compiled_of(r"\s+".join(words), any_case=True)
 
 
 def valid_text(text: str) -> str:
@@ -64,9 +67,10 @@ def valid_text(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _compiled(
+def compiled_of(
     expression: str, *, any_case: bool = False, dot_nl: bool = False
 ) -> Pattern:
+    """An expression that is known to be sound; `dot_nl` lets `.` take line ends."""
     options = re2.Options()
     options.log_errors = False
     options.case_sensitive = not any_case
@@ -75,6 +79,7 @@ def _compiled(
     return compiled
 
 
-def _as_expression(name: str) -> str:
+def name_as_expression(name: str) -> str:
+    """A name with `*` for anything and `?` for one character, in the syntax of RE2."""
     escaped: str = re2.escape(valid_text(name))
     return escaped.replace(r"\*", ".*").replace(r"\?", ".")
