@@ -6,6 +6,9 @@ verdict can be traced to the contracts it rests on.
 
 from __future__ import annotations
 
+import hashlib
+
+import msgspec
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -37,6 +40,20 @@ class Agent(models.Model):
 
     def __str__(self) -> str:
         return self.name or "unnamed agent"
+
+    @property
+    def words_stamp(self) -> str:
+        """Changes with the name and the description that people see."""
+        return _stamp([self.name, self.description])
+
+    @property
+    def tools_stamp(self) -> str:
+        """Changes with the tools that a person said write."""
+        return _stamp(list(self.writing_tools))
+
+
+def _stamp(value: list[str]) -> str:
+    return hashlib.sha256(msgspec.json.encode(value)).hexdigest()[:16]
 
 
 class AgentName(models.Model):

@@ -117,19 +117,44 @@ def add_agent(*, project_id: int, name: str, now: datetime) -> Agent:
     return agent
 
 
-def rename_agent(*, agent: Agent, name: str, description: str) -> None:
-    """Give an agent the name and description that people see; recorded names stay."""
+def rename_agent(*, agent: Agent, name: str, description: str, seen: str = "") -> None:
+    """Give an agent the name and description that people see; recorded names stay.
+
+    Raises `AskedMeanwhile` where `seen`, if given, is not the stamp of those that it
+    has by now.
+    """
     words = " ".join(name.replace("\x00", "").split())
     if not words or len(words) > LONGEST:
         raise WrongAgent(f"An agent needs a name of 1 to {LONGEST} characters.")
-    agent.name, agent.description = words, description.replace("\x00", "").strip()
-    agent.save(update_fields=["name", "description"])
+    about = description.replace("\x00", "").strip()
+    with transaction.atomic():
+        held = Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)
+        if (
+            seen
+            and seen != held.words_stamp
+            and (held.name, held.description)
+            != (
+                words,
+                about,
+            )
+        ):
+            raise AskedMeanwhile
+        agent.name, agent.description = words, about
+        agent.save(update_fields=["name", "description"])
 
 
-def name_writing_tools(*, agent: Agent, tools: Sequence[str]) -> None:
-    """Say which tools change something, whatever their names sound like."""
-    agent.writing_tools = sorted({tool.strip() for tool in tools if tool.strip()})
-    agent.save(update_fields=["writing_tools"])
+def name_writing_tools(*, agent: Agent, tools: Sequence[str], seen: str = "") -> None:
+    """Say which tools change something, whatever their names sound like.
+
+    Raises `AskedMeanwhile` as `rename_agent` does.
+    """
+    wanted = sorted({tool.strip() for tool in tools if tool.strip()})
+    with transaction.atomic():
+        held = Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)
+        if seen and seen != held.tools_stamp and held.writing_tools != wanted:
+            raise AskedMeanwhile
+        agent.writing_tools = wanted
+        agent.save(update_fields=["writing_tools"])
 
 
 def merge_agents(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import msgspec
@@ -125,7 +125,7 @@ def names_by_agent(project_id: int) -> dict[int, list[AgentName]]:
     return dict(found)
 
 
-def name_changes(project_id: int) -> list[NameChange]:
-    """Which names were given to other agents by hand, newest first."""
-    rows = NameChange.objects.filter(project_id=project_id)
+def name_changes(project_id: int, keys: Collection[str]) -> list[NameChange]:
+    """When which of these names was given to another agent by hand, newest first."""
+    rows = NameChange.objects.filter(project_id=project_id, key__in=keys)
     return list(rows.select_related("changed_by").order_by("-id")[:100])

@@ -104,6 +104,7 @@ def _forked(score: TaskScore) -> Forked:
         failed=score.failed,
         fork_count=score.fork_count,
         decisive=score.decisive,
+        by_chance=score.detail["branching"]["by_chance"],
     )
 
 

@@ -17,7 +17,8 @@ from apps.engine.agent_contracts import decoded_agent_contract, plain_sentence
 from apps.engine.consistency import share
 from apps.engine.extraction import AUTOMATIC, decoded_decision, encoded
 from apps.engine.extraction.wording import sentence_of
-from apps.engine.masking import Gap, Masking, OutcomeCounts
+from apps.engine.masking import Masking, OutcomeCounts
+from apps.engine.trials.documents import gap_document
 from apps.engine.trials.plain import plain_share
 from apps.reports.assessment import StandingPart
 from apps.scoring.models import Conduct, TraceScore
@@ -61,7 +62,7 @@ def verdicts_document(
         },
         "agents": dict(by_colour),
         "maskings": [_masking(one) for one in found.report.maskings],
-        "gaps": [_gap(one) for one in found.report.gaps],
+        "gaps": [gap_document(one) for one in found.report.gaps],
         "changes": [_change(one) for one in found.changes],
     }
 
@@ -85,15 +86,6 @@ def _masking(one: Masking) -> dict[str, Any]:
         "tasks": plain_share(one.tasks),
         "sentence": f"{one.headline}.",
         "reasons": [reason.sentence for reason in one.reasons],
-    }
-
-
-def _gap(one: Gap) -> dict[str, Any]:
-    return {
-        "kind": one.kind.value,
-        "agent": one.agent or None,
-        "sentence": one.sentence,
-        "found": None if one.found is None else plain_share(one.found),
     }
 
 
@@ -171,16 +163,20 @@ def whole_agent_document(
     agent: Agent,
     verdict: AgentVerdict | None,
     definition: AgentDefinition | None,
-    names: Sequence[str],
     request: Request,
+    *,
+    is_behind: bool,
 ) -> dict[str, Any]:
-    """An agent with its gaps, recorded names, tools, models, and what is asked of it."""
+    """An agent with its gaps, tools, models, and what is asked of it.
+
+    Where scores are behind, what contracts answered is of an older version, and null.
+    """
     detail: dict[str, Any] = {} if verdict is None else verdict.detail
-    answered = {one["place"]: one for one in detail.get("contracts", [])}
+    counted = [] if is_behind else detail.get("contracts", [])
+    answered = {one["place"]: one for one in counted}
     return {
         **agent_document(agent, verdict, request),
         "gaps": [one["sentence"] for one in detail.get("gaps", [])],
-        "names": list(names),
         "tools": detail.get("tools", []),
         "models": detail.get("models", []),
         "asked": (
@@ -285,7 +281,7 @@ def _conduct(one: Conduct) -> dict[str, Any]:
         "temperature": one.temperature,
         "contracts": {
             **{name: getattr(one, name) for name in _ANSWERS},
-            "each": one.judged,
+            "each": [_judged(each) for each in one.judged],
         },
         "memory": {
             "recalled": one.recalled,
@@ -294,6 +290,12 @@ def _conduct(one: Conduct) -> dict[str, Any]:
         },
         "findings": one.findings,
     }
+
+
+def _judged(one: Mapping[str, Any]) -> dict[str, Any]:
+    """What one contract said, with its step counted from 1."""
+    step = one.get("step")
+    return {**one, "step": None if step is None else step + 1}
 
 
 def _recall(one: Mapping[str, Any]) -> dict[str, Any]:

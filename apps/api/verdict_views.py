@@ -33,6 +33,7 @@ from apps.verdicts.patterns import pattern_searches
 from apps.verdicts.queries import project_standing
 
 MOST_CONDUCTS = 5_000
+"""So many decisions of agents are told of one task; the rest is counted."""
 OUTCOMES = {"passed": "green", "failed": "red", "mixed": "mixed", "unknown": "unknown"}
 STABILITIES = {one.value: one for one in Stability}
 _NO_VERDICT = -1
@@ -94,14 +95,16 @@ class OneAgent(ScoredView):
     def get(self, request: Request, agent_id: str, **_path: str) -> Response:
         """Its verdict with reasons and gaps, contracts, names, tools and models."""
         agent = agent_of(self.project.pk, agent_id)
+        scores = self.scores
         document = whole_agent_document(
             agent,
             AgentVerdict.objects.filter(pk=agent.pk).first(),
             current_definition(agent),
-            [name.key for name in names_of(agent)],
             request,
+            is_behind=scores["is_behind"],
         )
-        return Response({"scores": self.scores, **document})
+        names = [name.key for name in names_of(agent)]
+        return Response({"scores": scores, **document, "names": names})
 
 
 def agent_of(project_id: int, agent_id: str) -> Agent:
@@ -157,6 +160,8 @@ class OneTask(ScoredView):
             list(conducts.order_by("trace__trial", "trace_id")[:MOST_CONDUCTS]),
             request,
         )
+        left_out = max(0, conducts.count() - MOST_CONDUCTS)
+        document["decisions_left_out"] = left_out
         return Response({"scores": self.scores, **document})
 
 

@@ -161,18 +161,24 @@ def _verdict(colour: str) -> Cell:
 
 
 def _agent_row(one: AgentPart) -> tuple[Cell, ...]:
-    no_contract = "no contract" if not one.contracts else "none applied"
     exercised = f"{plural(one.traces, 'trace')}, {plural(one.tasks, 'task')}"
     return (
         (*said(one.name), *muted(f" · {exercised}")),
         _verdict(one.colour),
-        own(short_rate(one.held, no_contract)),
+        own(_held(one)),
         own(short_rate(one.stable, "no task scored")),
         own(short_rate(one.recalled, "no fact probed")),
         own(number(one.findings)),
         own(_masked(one)),
         own(" ".join(one.reasons)) if one.reasons else muted("none recorded"),
     )
+
+
+def _held(one: AgentPart) -> str:
+    if one.undecided and one.undecided == one.held.of:
+        # A share of 0 % would say that contracts broke.
+        return f"none of {number(one.undecided)} could be decided"
+    return short_rate(one.held, "none applied" if one.contracts else "no contract")
 
 
 def _masked(one: AgentPart) -> str:

@@ -27,7 +27,7 @@ from apps.reports.assessment import (
 )
 from apps.reports.inert import one_line
 from apps.reports.rates import Rate, rate_of
-from apps.reports.words import utc
+from apps.reports.words import GONE, utc
 from apps.verdicts.models import AgentVerdict, ProjectVerdict
 
 MAX_AGENTS: Final = 200
@@ -39,7 +39,6 @@ _IN_COLUMNS: Final = frozenset(
     {ReasonCode.CONTRACTS_HELD, ReasonCode.FACTS_RECALLED, ReasonCode.TASKS_STABLE}
 )
 """Reasons that say what the counts of an agent say."""
-_GONE: Final = "someone whose account is gone"
 
 Counts = dict[int, list[dict[str, Any]]]
 """What each contract of an agent answered, by the id of the agent."""
@@ -214,4 +213,4 @@ def _decision_words(value: dict[str, Any] | None) -> str:
 
 def _name_of(pk: int | None, users: Mapping[int, User]) -> str:
     user = None if pk is None else users.get(pk)
-    return _GONE if user is None else one_line(user.label)
+    return GONE if user is None else one_line(user.label)

@@ -162,10 +162,17 @@ class ForkPart(msgspec.Struct, frozen=True):
 
 
 class ForksPart(msgspec.Struct, frozen=True):
-    """The tasks of mixed outcome, `listed` of `mixed`; `decisive` have such a fork."""
+    """The tasks of mixed outcome, `listed` of `mixed`; `decisive` have such a fork.
+
+    `expected` of them, `low` to `high`, would have one by chance; `None` in documents
+    that did not ask.
+    """
 
     mixed: int = 0
     decisive: int = 0
+    expected: float | None = None
+    low: int = 0
+    high: int = 0
     listed: tuple[ForkPart, ...] = ()
 
 

@@ -39,7 +39,7 @@ SELECT count(*) FROM scoring_tracescore s WHERE s.project_id = %s AND s.recalls 
     '$[*] ? (@.state == "recalled" || @.state == "lost" || @.state == "contradicted")'
 """
 _LOST: Final = """
-SELECT t.id, t.name, one.value ->> 'source', one.value ->> 'fact',
+SELECT t.id, t.name, t.trial, one.value ->> 'source', one.value ->> 'fact',
     one.value ->> 'state', one.value ->> 'sentence',
     coalesce(one.value ->> 'place', ''), coalesce(one.value ->> 'why', '')
 FROM scoring_tracescore s
@@ -50,6 +50,12 @@ WHERE s.project_id = %s AND s.recalls <> '[]'
 ORDER BY one.value ->> 'source' = 'declared' DESC, s.trace_id DESC, one.place
 LIMIT %s
 """
+
+
+def _with_trial(name: str, trial: int | None) -> str:
+    """The name of a trace with its trial, unless the name ends with that itself."""
+    ending = "" if trial is None else f"trial {trial}"
+    return name if name.endswith(ending) else f"{name}, {ending}"
 
 
 def memories_of(project_id: int) -> MemoriesPart:
@@ -66,7 +72,7 @@ def memories_of(project_id: int) -> MemoriesPart:
         losses=tuple(
             LossPart(
                 trace_id=pk,
-                trace=one_line(name, limit=240),
+                trace=one_line(_with_trial(name, trial), limit=240),
                 source=source,
                 fact=one_line(fact, limit=200),
                 state=state,
@@ -74,7 +80,7 @@ def memories_of(project_id: int) -> MemoriesPart:
                 place=place,
                 why=one_line(why, limit=600),
             )
-            for pk, name, source, fact, state, sentence, place, why in _rows(
+            for pk, name, trial, source, fact, state, sentence, place, why in _rows(
                 _LOST, project_id, MAX_LOSSES
             )
         ),

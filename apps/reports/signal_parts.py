@@ -17,7 +17,7 @@ from apps.reports.document import (
     bounded_series,
 )
 from apps.reports.inert import one_line, visible
-from apps.reports.words import number, utc
+from apps.reports.words import GONE, number, utc
 from apps.review.findings import Standing, standings_of
 from apps.review.models import HistoryEntry, Signal
 from apps.review.transitions import Act, SignalState
@@ -122,9 +122,7 @@ def _history_part(entry: HistoryEntry) -> HistoryPart:
     return HistoryPart(
         act=entry.act,
         at=utc(entry.at),
-        by=one_line(entry.by.label)
-        if entry.by
-        else _NOBODY.get(entry.act, "someone whose account is gone"),
+        by=one_line(entry.by.label) if entry.by else _NOBODY.get(entry.act, GONE),
         verdict=entry.verdict,
         reason=entry.reason,
         note=visible(entry.note),

@@ -11,6 +11,7 @@ from apps.reports.assessment import (
     AnswerPart,
     AssessmentPart,
     ForkPart,
+    ForksPart,
     LossPart,
     MemoryPart,
     NotePart,
@@ -33,7 +34,15 @@ from apps.reports.outline import (
     said,
 )
 from apps.reports.rates import rate_of
-from apps.reports.words import moment, number, percent, plural, short_rate, spaced
+from apps.reports.words import (
+    expected,
+    moment,
+    number,
+    percent,
+    plural,
+    short_rate,
+    spaced,
+)
 
 _PLACES: Final = {
     "never_stored": "never stored",
@@ -148,6 +157,15 @@ _FORK_COLUMNS: Final = (
 )
 
 
+def _by_chance(of: ForksPart) -> str:
+    if of.expected is None:
+        return "With few trials chance alone can do that."
+    return (
+        "Dealing the outcomes of each task to its trials at random gives "
+        f"{expected(of.expected)} ({of.low:,} to {of.high:,})."
+    )
+
+
 def _forks(found: AssessmentPart) -> tuple[Block, ...]:
     of = found.forks
     heading = Heading(2, "Branch points of tasks with mixed outcomes")
@@ -156,9 +174,9 @@ def _forks(found: AssessmentPart) -> tuple[Block, ...]:
     decisive = _share(of.decisive, of.mixed)
     words = (
         f"{plural(of.mixed, 'task')} with trials that passed and trials that failed; in "
-        f"{decisive} the outcomes go with one fork, the decisive one. With few trials "
-        "chance alone can do that: p is Fisher's exact test of that fork alone. A fork "
-        "says where to look, not why a trial failed."
+        f"{decisive} the outcomes go with one fork, the decisive one. "
+        f"{_by_chance(of)} p is Fisher's exact test of that fork alone. A fork says "
+        "where to look, not why a trial failed."
     )
     rows = tuple(_fork_row(one) for one in of.listed)
     blocks: list[Block] = [heading, Paragraph(own(words)), Table(_FORK_COLUMNS, rows)]

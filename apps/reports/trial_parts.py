@@ -35,7 +35,8 @@ from apps.reports.assessment import (
 )
 from apps.reports.inert import one_line, visible
 from apps.reports.rates import rate_of
-from apps.reports.words import spaced, utc
+from apps.reports.words import GONE, spaced, utc
+from apps.scoring.decisive import decisive_forks
 from apps.scoring.models import AgentTaskScore, TaskScore, TraceScore
 from apps.verdicts.models import TrialNote, TrialNoteKind
 
@@ -49,7 +50,6 @@ _MAX_WORDS: Final = 240
 _MAX_ANSWER: Final = 120
 _MAX_SENTENCE: Final = 700
 _UNSTABLE: Final = (Stability.DRIFTING.value, Stability.NON_DETERMINISTIC.value)
-_GONE: Final = "someone whose account is gone"
 
 
 def task_counts(project_id: int) -> tuple[OutcomesPart, ConsistencyPart]:
@@ -139,6 +139,7 @@ def _cut(decision: str) -> str:
 
 def forks_of(project_id: int, mixed: int) -> ForksPart:
     """The `mixed` tasks with the fork that their outcomes go with: two queries."""
+    beside = decisive_forks(project_id)
     rows = TaskScore.objects.filter(
         project_id=project_id, outcome=OutcomeColour.MIXED.value
     )
@@ -146,7 +147,10 @@ def forks_of(project_id: int, mixed: int) -> ForksPart:
     listed = rows.select_related("task").order_by(without, "-rank", "task_id")
     return ForksPart(
         mixed=mixed,
-        decisive=rows.exclude(decisive="").count(),
+        decisive=0 if beside is None else beside.found,
+        expected=None if beside is None else beside.expected,
+        low=0 if beside is None else beside.low,
+        high=0 if beside is None else beside.high,
         listed=tuple(_fork_part(row) for row in listed[:MAX_FORKS]),
     )
 
@@ -252,7 +256,7 @@ def _notes(
             kind=row.kind,
             outcome=outcomes.get(row.trace_id, OutcomeColour.UNKNOWN.value),
             note=visible(row.note),
-            by=one_line(row.noted_by.label) if row.noted_by else _GONE,
+            by=one_line(row.noted_by.label) if row.noted_by else GONE,
             at=utc(row.noted_at),
             step=row.step,
         )

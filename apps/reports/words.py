@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
+from apps.engine.check import percent as in_a_sentence
 from apps.engine.nulls import Association
 from apps.reports.document import ChancePart
 from apps.reports.rates import Rate
 
 THIN: Final = "\u202f"
 NOT_RECORDED: Final = "not recorded"
+GONE: Final = "someone whose account is gone"
 _LONG_TERM: Final = 15
 _TINIEST: Final = 1e-300
 
@@ -71,10 +73,11 @@ def short_rate(part: Rate, nothing: str) -> str:
     """`3 of 12 (25 %; 8.9 % to 53 %)`, or `nothing` for 0 of 0."""
     if part.share is None or part.low is None or part.high is None:
         return nothing
-    return (
-        f"{number(part.hits)} of {number(part.of)} ({percent(part.share)}; "
-        f"{percent(part.low)} to {percent(part.high)})"
+    share, low, high = (
+        in_a_sentence(value).replace(" %", f"{THIN}%")
+        for value in (part.share, part.low, part.high)
     )
+    return f"{number(part.hits)} of {number(part.of)} ({share}; {low} to {high})"
 
 
 def expected(value: float | None) -> str:

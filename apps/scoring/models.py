@@ -128,7 +128,8 @@ class TaskScore(models.Model):
     `outcome` is green where every known trial passed, red where none did, mixed or
     unknown. `consistency` is the verdict on the decisions of the whole system.
     `fork_count` counts forks, `first_fork` is the least step at which one is, and
-    `decisive` says in a sentence which fork the outcomes hang on; "" where none does.
+    `decisive` says in a sentence which fork the outcomes hang on, "" where none does, and
+    `decisive_chance` how often chance alone makes one decisive.
     `detail` is what the page of the task shows without reading traces.
     """
 
@@ -146,6 +147,7 @@ class TaskScore(models.Model):
     fork_count = models.IntegerField(default=0)
     first_fork = models.IntegerField(null=True)
     decisive = models.TextField(blank=True)
+    decisive_chance = models.FloatField(null=True)
     red = models.SmallIntegerField(default=0)
     unstable = models.SmallIntegerField(default=0)
     masked = models.SmallIntegerField(default=0)

@@ -277,7 +277,7 @@ def join_tasks(*, task: Task, into: Task) -> list[Moved]:
     """Move all traces of `task` to `into`, by hand; returns where each stood.
 
     They get the numbers after the last trial of `into`, so that no two are the same.
-    Raises `WrongPlace` for more traces than can be moved back.
+    Raises `WrongPlace` for none, and for more traces than can be moved back.
     """
     if task.pk == into.pk or task.project_id != into.project_id:
         raise WrongPlace("Choose another task of this project.")
@@ -287,6 +287,9 @@ def join_tasks(*, task: Task, into: Task) -> list[Moved]:
             .filter(task=task)
             .order_by("trial", "id")[: MOST_MOVED + 1]
         )
+        if not traces:
+            # Sent twice: what was moved the first time must stay what is undone.
+            raise WrongPlace("This task has no trial to move.")
         if len(traces) > MOST_MOVED:
             raise WrongPlace(
                 f"This task has more than {MOST_MOVED} trials, which is the most that "

@@ -28,7 +28,7 @@ from apps.engine.extraction import (
 from apps.engine.extraction.spec import USUAL
 from apps.web.agent_fields import (
     LONGEST_LIST,
-    MarkedForm,
+    AskingForm,
     area,
     check,
     choice,
@@ -108,7 +108,7 @@ def _decision_fields(kind: DecisionKind) -> dict[str, forms.Field]:
     return {}
 
 
-class DecisionForm(MarkedForm):
+class DecisionForm(AskingForm):
     """How the decision of an agent is found, by one kind of rule."""
 
     of = choice("Which decides", _OF)
@@ -161,7 +161,7 @@ def decision_initial(spec: DecisionSpec) -> dict[str, Any]:
     }
 
 
-class ExpectationForm(MarkedForm):
+class ExpectationForm(AskingForm):
     """What the outcome of some tasks must be."""
 
     task = text(
@@ -219,12 +219,14 @@ class AgentNameForm(forms.Form):
 
     name = forms.CharField(max_length=300)
     description = forms.CharField(max_length=2_000, required=False)
+    seen = forms.CharField(max_length=16, required=False)
 
 
 class ToolsForm(forms.Form):
     """Which tools change something: those that are ticked, and others by name."""
 
     tools = forms.CharField(max_length=20_000, required=False)
+    seen = forms.CharField(max_length=16, required=False)
 
 
 class FileForm(forms.Form):

@@ -14,7 +14,7 @@ from apps.engine.contracts.expressions import LONGEST_EXPRESSION
 from apps.engine.contracts.patterns import LONGEST_PATTERN
 from apps.engine.contracts.schemas import LARGEST_SCHEMA
 from apps.engine.extraction import NORMALISERS, BadDecision
-from apps.web.forms import WholeField
+from apps.web.forms import MarkedForm, WholeField
 
 LONGEST_LIST: Final = 20_000
 LONGEST_NOTE: Final = 500
@@ -282,7 +282,7 @@ def _as_json(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
-class MarkedForm(forms.Form):
+class AskingForm(MarkedForm):
     """A form that shows what the engine says of a field beside that field."""
 
     note = text("Why", most=LONGEST_NOTE, hint="Shown in the history.")
@@ -299,16 +299,6 @@ class MarkedForm(forms.Form):
         while name and name not in self.fields:
             name = name.rpartition("_")[0]
         self.add_error(name or None, str(error))
-
-    def mark_errors(self) -> None:
-        """Tell assistive technology which fields are wrong, and where it says why."""
-        for name in self.errors:
-            if name in self.fields:
-                bound = self[name]
-                bound.field.widget.attrs |= {
-                    "aria-invalid": "true",
-                    "aria-describedby": f"{bound.auto_id}_error",
-                }
 
     def wrong(self) -> list[tuple[str, str]]:
         """Everything that is wrong: the label of the field and a sentence."""

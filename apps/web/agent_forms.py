@@ -23,7 +23,7 @@ from apps.engine.extraction import (
 from apps.web.agent_fields import (
     KINDS,
     THEN_KINDS,
-    MarkedForm,
+    AskingForm,
     choice,
     rule_fields,
     rule_initial,
@@ -67,7 +67,7 @@ class TemporalForm(StepsForm):
         return spec
 
 
-class HeldForm(MarkedForm):
+class HeldForm(AskingForm):
     """A contract of an agent, of one kind."""
 
     name = text(

@@ -28,7 +28,7 @@ from apps.engine.contracts.spec import (
 from apps.engine.contracts.wording import KINDS
 from apps.engine.trace import StepStatus
 from apps.screening.definitions import Wanted
-from apps.web.forms import WholeField
+from apps.web.forms import MarkedForm, WholeField
 
 OPERATORS: Final = [
     (Operator.PRECEDES, "No such step without another one before it"),
@@ -112,7 +112,7 @@ def _selector_fields() -> dict[str, forms.Field]:
     }
 
 
-class DefinitionForm(forms.Form):
+class DefinitionForm(MarkedForm):
     """What contracts and planted facts have in common."""
 
     kind = ""
@@ -144,16 +144,6 @@ class DefinitionForm(forms.Form):
 
     def _field_of(self, place: str) -> str:
         return place
-
-    def mark_errors(self) -> None:
-        """Tell assistive technology which fields are wrong, and where it says why."""
-        for name in self.errors:
-            if name in self.fields:
-                bound = self[name]
-                bound.field.widget.attrs |= {
-                    "aria-invalid": "true",
-                    "aria-describedby": f"{bound.auto_id}_error",
-                }
 
 
 class ContractForm(DefinitionForm):

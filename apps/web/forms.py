@@ -75,6 +75,20 @@ class JoinForm(forms.Form):
     into = forms.CharField(max_length=300, label="Task")
 
 
+class MarkedForm(forms.Form):
+    """A form that tells assistive technology which of its fields are wrong, and why."""
+
+    def mark_errors(self) -> None:
+        """Mark the fields with errors; the page shows each under its field."""
+        for name in self.errors:
+            if name in self.fields:
+                bound = self[name]
+                bound.field.widget.attrs |= {
+                    "aria-invalid": "true",
+                    "aria-describedby": f"{bound.auto_id}_error",
+                }
+
+
 class TrialNoteForm(forms.Form):
     """What a reviewer notes on a trial; steps count from 1, none is the whole trial."""
 

@@ -148,7 +148,9 @@ def _fork(task: dict[str, Any]) -> Iterator[str]:
     number = f"{decisive['fork']} of {task['fork_count']:,}"
     there = [one for one in task["trials"] if one["id"] in fork["steps"]]
     where = _where(fork["steps"], there)
-    yield from _wrapped(f"Decisive fork, {number}{where}: {fork['sentence']}", indent=6)
+    chance = "" if decisive["by_chance"] is None else decisive["by_chance"]["sentence"]
+    said = f"Decisive fork, {number}{where}: {fork['sentence']} {chance}"
+    yield from _wrapped(said.rstrip(), indent=6)
     if not where:
         for one in there[:MOST_STEPS]:
             step = fork["steps"][one["id"]]

@@ -13,7 +13,6 @@ import msgspec
 
 from apps.engine.check import percent
 from apps.engine.consistency import Share, share
-from apps.engine.masking import Gap
 from apps.engine.patterns import Finding, Patterns
 from apps.engine.trials import AgentTaskScore, ConductScore, TaskScore
 from apps.engine.trials.documents import (
@@ -21,6 +20,7 @@ from apps.engine.trials.documents import (
     consistency_document,
     decisive_document,
     fork_document,
+    gap_document,
 )
 from apps.engine.trials.plain import plain_share
 from apps.engine.trials.project import ProjectScore, ScoredAgent
@@ -70,7 +70,7 @@ def document_of(found: Compared) -> dict[str, Any]:
         "outcomes": {"traces": _of_traces(found), "tasks": _of_tasks(found)},
         "agents": [_agent(one) for one in found.project.agents],
         "tasks": tasks,
-        "gaps": [_gap(one) for one in report.gaps],
+        "gaps": [gap_document(one) for one in report.gaps],
         "patterns": {name: _patterns(one) for name, one in found.patterns.items()},
         "unread": [_complaint(one) for one in found.said if _is_unread(one)],
         "remarks": [_complaint(one) for one in found.said if not _is_unread(one)],
@@ -194,6 +194,7 @@ def _decisive(score: TaskScore) -> dict[str, Any]:
             failed=score.failed,
             fork_count=score.fork_count,
             decisive=score.decisive,
+            by_chance=score.detail["branching"]["by_chance"],
         ),
     )
 
@@ -251,15 +252,6 @@ def _agent(one: ScoredAgent) -> dict[str, Any]:
         },
         "tools": one.tools,
         "models": one.models,
-    }
-
-
-def _gap(one: Gap) -> dict[str, Any]:
-    return {
-        "kind": one.kind.value,
-        "agent": one.agent or None,
-        "sentence": one.sentence,
-        "found": None if one.found is None else plain_share(one.found),
     }
 
 

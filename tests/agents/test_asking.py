@@ -19,6 +19,7 @@ from apps.agents.operations import (
     split_name,
 )
 from apps.agents.queries import (
+    called_apart,
     current_definition,
     name_changes,
     named_agents,
@@ -107,9 +108,26 @@ class TestNames:
         )
         assert again == second
         assert len(named_agents(project.pk)) == 2
-        assert [(row.before, row.after) for row in name_changes(project.pk)] == [
+        changes = name_changes(project.pk, {second.key})
+        assert [(row.before, row.after) for row in changes] == [
             ("planner", "Planner 2"),
             ("Planner 2", "planner"),
+        ]
+        assert name_changes(project.pk, {first.key}) == []
+
+    def test_a_name_that_a_trace_took_meanwhile_is_refused(self, project):
+        find_agents(project_id=project.pk, recorded=["planner"], now=NOW)
+        with pytest.raises(WrongAgent, match="here already"):
+            add_agent(project_id=project.pk, name="PLANNER", now=NOW)
+        assert Agent.objects.get().is_by_hand is False
+
+    def test_agents_of_one_shown_name_are_told_apart(self, project):
+        find_agents(project_id=project.pk, recorded=["a", "b", "c"], now=NOW)
+        Agent.objects.filter(key="b").update(name="a")
+        assert sorted(called_apart(named_agents(project.pk)).values()) == [
+            "a (a)",
+            "a (b)",
+            "c",
         ]
 
     def test_a_name_that_nobody_has_becomes_no_agent(self, project):

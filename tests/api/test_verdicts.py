@@ -12,10 +12,10 @@ from apps.accounts.permissions import Scope
 from apps.agents.models import Agent
 from apps.api import verdict_views
 from apps.pipeline.patterns import search_project
-from apps.scoring.models import TaskScore, TraceScore
+from apps.scoring.models import Conduct, TaskScore, TraceScore
 from apps.traces.models import Task, Trace
 from tests.factories import NOW, decay_trace, make_project, upload_traces
-from tests.masked_desks import desk, make_masked_desk
+from tests.masked_desks import KNOWS, desk, make_masked_desk
 from tests.scored import asked_of, scored
 
 pytestmark = pytest.mark.django_db
@@ -132,6 +132,14 @@ class TestAgents:
         assert found["agent_decision"]["kind"] == "automatic"
         assert found["agent_decision"]["sentence"].endswith(".")
 
+    def test_counts_of_an_older_version_are_not_told_of_a_new_one(self, door, masked):
+        asked_of(masked, "memory", {**KNOWS, "pattern": "ending 28"})
+        found = door.get(reverse("api-agent", args=[pk_of("memory")])).json()
+        assert found["scores"]["is_behind"] is True
+        [contract] = found["asked"]["contracts"]
+        assert contract["contract"]["pattern"] == "ending 28"
+        assert contract["answers"] is None
+
     def test_an_agent_of_which_nothing_is_asked_says_null(self, door):
         found = door.get(reverse("api-agent", args=[pk_of("writer")])).json()
         assert (found["asked"], found["verdict"]) == (None, "unknown")
@@ -159,7 +167,7 @@ class TestTasks:
         assert (task["fork_count"], task["first_fork"]) == (1, 2)
         assert task["decisive"] == TaskScore.objects.get(outcome="mixed").decisive
 
-    def test_one_task_has_trials_agents_and_forks(self, door):
+    def test_one_task_has_trials_agents_and_forks(self, door, monkeypatch):
         task = Task.objects.get(key="mixed 1")
         found = door.get(reverse("api-task", args=[task.pk])).json()
         assert len(found["trials"]) == 4
@@ -168,7 +176,8 @@ class TestTasks:
             (0, 2),
             (2, 2),
         ]
-        assert found["decisive"] == {"fork": 1, "sentence": fork["sentence"]}
+        decisive = found["decisive"]
+        assert (decisive["fork"], decisive["sentence"]) == (1, fork["sentence"])
         (triage,) = [one for one in found["agents"] if one["agent"] == "triage"]
         assert {one["decision"] for one in triage["decisions"]} == {
             "billing",
@@ -176,6 +185,11 @@ class TestTasks:
         }
         assert triage["verdict"] == "non_deterministic"
         assert found["consistency"]["n"] == 4
+        assert found["decisions_left_out"] == 0
+        monkeypatch.setattr(verdict_views, "MOST_CONDUCTS", 5)
+        cut = door.get(reverse("api-task", args=[task.pk])).json()
+        assert cut["decisions_left_out"] == 4 * 3 - 5
+        assert sum(len(one["decisions"]) for one in cut["agents"]) == 5
 
     def test_a_task_that_is_not_scored_yet_has_null_and_not_0(self, door, masked):
         upload_traces(masked, desk(1, task="new ticket"), name="late")
@@ -208,6 +222,9 @@ class TestTraces:
             True,
         )
         assert memory["contracts"]["broken"] == 1
+        stored = Conduct.objects.get(trace=score.pk, agent__name="memory").judged
+        [each] = memory["contracts"]["each"]
+        assert each["step"] == stored[0]["step"] + 1
         assert triage["decision"]["decision"] == "billing"
         assert triage["decision"]["step"] == 2
 

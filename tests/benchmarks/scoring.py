@@ -29,6 +29,7 @@ from django.test.utils import (  # noqa: E402
     get_runner,
     setup_test_environment,
 )
+from django.urls import get_resolver  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from apps.accounts.models import Project  # noqa: E402
@@ -271,6 +272,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", type=int, default=MANY)
     asked = parser.parse_args()
+    # Whatever is wrong with a page shall show before the minutes of building.
+    get_resolver().url_patterns  # noqa: B018
     with database_of_its_own():
         run(asked.traces)
 

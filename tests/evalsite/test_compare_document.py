@@ -94,7 +94,7 @@ def test_every_task_of_the_document_has_its_fields_and_no_other(asked):
         assert set(task) == FIELDS["task"]
         assert set(task["outcome"]) == FIELDS["outcome"]
         assert set(task["consistency"]) == FIELDS["consistency"]
-        assert set(task["decisive"]) == {"fork", "sentence"}
+        assert set(task["decisive"]) == {"fork", "sentence", "by_chance"}
         ids = {trial["id"] for trial in task["trials"]}
         for trial in task["trials"]:
             assert set(trial) == FIELDS["trial"]

@@ -108,10 +108,11 @@ def test_that_trials_fork_is_no_feature_of_unstable_runs():
 
 def test_the_trials_of_an_agent_are_together_where_they_do_not_agree():
     tasks = [spread(number, unsure=True) for number in range(2)]
-    found = {(one.task, one.together): set() for one in unstable_units(tasks)}
-    for one in unstable_units(tasks):
-        found[one.task, one.together].add(one.target)
-    assert all(len(targets) == 1 for targets in found.values())
+    units = list(unstable_units(tasks))
+    groups = {(one.task, one.together) for one in units}
+    agents = {agent.agent for one in tasks for agent in one.score.agents}
+    assert {together for _, together in groups} == agents
+    assert len(units) == 4 * len(groups)
     assert {one.together for one in failing_units(tasks)} == {""}
 
 

@@ -8,6 +8,7 @@ from django.urls import reverse
 from apps.review.models import BlindLook, Signal
 from apps.traces.models import Trace
 from apps.traces.operations import allow_erasing_history
+from apps.verdicts.models import TrialNote
 from apps.web.access import Place
 from tests.factories import NOW, decay_trace, upload_traces
 
@@ -60,3 +61,42 @@ def test_it_says_that_it_is_gone(web, gone, name, fields):
     assert answer.status_code == 404
     assert "read again or erased meanwhile" in answer.content.decode()
     assert not model.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [
+        ("trace-task", ""),
+        ("trace-task-undo", "trace-task"),
+        ("task-note", ""),
+        ("task-note-withdraw", "task-note"),
+    ],
+)
+def test_a_trial_that_is_erased_meanwhile_is_gone_and_nothing_is_written(
+    web, project, monkeypatch, name, before
+):
+    upload_traces(project, decay_trace(*FALLING, task="refund", trial=1))
+    trace = Trace.objects.get()
+
+    def send(act: str):
+        pk = trace.pk if act.startswith("trace") else trace.task_id
+        fields = {"task": "other", "trial": "2", "kind": "right_by_luck"}
+        return web.post(
+            reverse(act, args=[project.slug, pk]), {**fields, "trace": trace.pk}
+        )
+
+    if before:
+        assert send(before).status_code == 302
+    find = Place.trace
+
+    def found(place, number):
+        thing = find(place, number)
+        allow_erasing_history()
+        Trace.objects.all().delete()
+        return thing
+
+    monkeypatch.setattr(Place, "trace", found)
+    answer = send(name)
+    assert answer.status_code == 404
+    assert "read again or erased meanwhile" in answer.content.decode()
+    assert not TrialNote.objects.exists()

@@ -79,7 +79,8 @@ def test_of_two_agents_of_one_name_none_hides_the_other(inside, kept):
     rename_agent(agent=green, name="memory", description="")
     unsettle(kept.pk)
     scored(kept)
-    page = text_of(inside, kept)
+    answer = inside.get(reverse("overview", args=[kept.slug]))
+    page = " ".join(answer.content.decode().split())
     assert "memory (memory) is red" in page
     names = {one.pk for one in Agent.objects.filter(name="memory")}
     assert names == {red.pk, green.pk}
@@ -213,15 +214,16 @@ def scored_elsewhere(owner) -> int:
     return Agent.objects.filter(project=other).first().pk
 
 
-@pytest.mark.parametrize("page", ["overview", "queue", "traces"])
-def test_twice_as_much_asks_the_database_as_often(client, page):
+def test_twice_as_much_asks_the_database_as_often(client, kept):
     asked = []
-    for times in (1, 2):
-        project = make_masked_desk(times=times + 1)
+    for project in (kept, make_masked_desk(times=2)):
         client.force_login(project.members.get())
-        url = reverse(page, args=[project.slug])
-        client.get(url)
-        with CaptureQueriesContext(connection) as caught:
-            assert client.get(url).status_code == 200
-        asked.append(len(caught))
+        counts = []
+        for page in ("overview", "queue", "traces"):
+            address = reverse(page, args=[project.slug])
+            client.get(address)
+            with CaptureQueriesContext(connection) as caught:
+                assert client.get(address).status_code == 200
+            counts.append(len(caught))
+        asked.append(counts)
     assert asked[0] == asked[1]

@@ -157,7 +157,7 @@ def test_the_page_of_an_unstable_task_lists_each_decision_with_its_trials(web, p
     for answer in ("billing", "refunds", "sales"):
         assert f"<code>{answer}</code>" in triage
     assert "3 pairs of decisions that cannot both hold" in triage
-    assert "1 of 3 (33.3 %; 6.15 % to 79.2 %)" in triage
+    assert "1 of 3 (33.3 %; 6.1 % to 79.2 %)" in triage
     for trace in Trace.objects.filter(task__key="unstable"):
         assert url(project, "trace", trace.pk) in triage
     assert RULE.split(". ")[0] in page
@@ -321,3 +321,15 @@ def test_it_says_what_its_scores_leave_out(web, project, monkeypatch):
     page = page_of(web, project, "masked")
     assert "is of the first 3 of 5 trials; the others are not compared." in page
     assert "The comparison of these trials broke." in page
+
+
+def test_decisive_forks_stand_beside_what_chance_gives(web, project):
+    page = text(web.get(url(project, "tasks")))
+    assert re.search(
+        r"\d+ of \d+ mixed tasks? ha(s|ve) a decisive fork; dealing the outcomes of each "
+        r"task to its trials at random gives about [\d.]+ \(\d+ to \d+\)",
+        page,
+    )
+    assert "Dealing the same outcomes to these trials at random" in page_of(
+        web, project, "fork"
+    )

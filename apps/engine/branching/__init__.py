@@ -11,6 +11,7 @@ from apps.engine.branching.branches import (
     Branching,
     branching_of,
 )
+from apps.engine.branching.chance import DecisiveChance, decisive_chance
 from apps.engine.branching.differing import Difference, Piece, side_by_side
 from apps.engine.branching.lanes import Lane, Node, Track, TrialPath
 from apps.engine.branching.outcomes import Branch, Fork, ForkKind, Place
@@ -30,6 +31,7 @@ __all__ = [
     "Branch",
     "Branching",
     "Compare",
+    "DecisiveChance",
     "Difference",
     "Fork",
     "ForkKind",
@@ -43,6 +45,7 @@ __all__ = [
     "Track",
     "TrialPath",
     "branching_of",
+    "decisive_chance",
     "has_uncertain_order",
     "packed",
     "points_of",

@@ -96,7 +96,7 @@ class Fork(msgspec.Struct, frozen=True):
     @property
     def is_decisive(self) -> bool:
         """Whether the branches ended differently."""
-        return self.separates or (self.p is not None and self.p <= DECISIVE_P)
+        return Ends(self.p, self.separates).is_decisive
 
     @property
     def is_fork(self) -> bool:
@@ -117,16 +117,16 @@ def fork_of(
 ) -> Fork:
     """The fork with what its outcomes say. `columns` are `after` and `column`."""
     ordered = tuple(sorted(branches, key=_order))
-    p, separates = _p(ordered), _separates(ordered)
+    ends = ends_apart([(branch.passed, branch.known) for branch in ordered])
     return Fork(
         kind=kind,
         after=columns[0],
         column=columns[1],
         branches=ordered,
         places=tuple(sorted(places, key=lambda place: place.trial_id)),
-        p=p,
-        separates=separates,
-        sentence=_sentence(ordered, p, separates=separates),
+        p=ends.p,
+        separates=ends.separates,
+        sentence=_sentence(ordered, ends.p, separates=ends.separates),
     )
 
 
@@ -140,29 +140,39 @@ def _order(branch: Branch) -> tuple[int, bool, bool, str, tuple[str, ...]]:
     return -branch.n, *ends, branch.label, branch.trial_ids
 
 
-def _p(branches: Sequence[Branch]) -> float | None:
-    known = [branch for branch in branches if branch.known]
-    total = sum(branch.known for branch in known)
-    passed = sum(branch.passed for branch in known)
+class Ends(msgspec.Struct, frozen=True):
+    """Whether branches ended differently: `p` and `separates` as of a `Fork`."""
+
+    p: float | None
+    separates: bool
+
+    @property
+    def is_decisive(self) -> bool:
+        """Whether the branches ended differently."""
+        return self.separates or (self.p is not None and self.p <= DECISIVE_P)
+
+
+def ends_apart(counts: Sequence[tuple[int, int]]) -> Ends:
+    """What the outcomes of branches say; of each how many passed, and of how many known.
+
+    Branches of which no outcome is known (of 0) count for nothing.
+    """
+    known = [(passed, n) for passed, n in counts if n]
+    shares = {passed / n for passed, n in known}
+    return Ends(_p(known), shares == {0.0, 1.0})
+
+
+def _p(known: Sequence[tuple[int, int]]) -> float | None:
+    total = sum([n for _, n in known])
+    passed = sum([passed for passed, _ in known])
     if len(known) < 2 or passed in {0, total}:
         return None
     found = [
-        fisher_exact(
-            one.passed,
-            one.known - one.passed,
-            passed - one.passed,
-            total - one.known - passed + one.passed,
-        )
-        for one in known
+        fisher_exact(one, n - one, passed - one, total - n - passed + one)
+        for one, n in known
     ]
     times = 1 if len(known) == 2 else len(known)
     return min(1.0, min(found) * times)
-
-
-def _separates(branches: Sequence[Branch]) -> bool:
-    known = [branch for branch in branches if branch.known]
-    shares = {branch.passed / branch.known for branch in known}
-    return shares == {0.0, 1.0}
 
 
 def _sentence(branches: Sequence[Branch], p: float | None, *, separates: bool) -> str:

@@ -183,7 +183,7 @@ def masking_report(
     maskings = _maskings(of_agents, verdicts, traces)
     unjudged = sorted({each.agent for each in of_agents} - verdicts.keys())
     return MaskingReport(
-        headline=_headline(maskings, verdicts, traces),
+        headline=_headline(maskings, of_agents, verdicts, traces),
         maskings=maskings,
         gaps=(
             *_unknown_agents(verdicts),
@@ -267,6 +267,7 @@ def _colours(found: Masked) -> str:
 
 def _headline(
     maskings: tuple[Masking, ...],
+    counts: tuple[AgentCounts, ...],
     verdicts: Mapping[str, Verdict],
     traces: OutcomeCounts,
 ) -> str:
@@ -274,15 +275,40 @@ def _headline(
         more = len(maskings) - 1
         also = f"; {counted(more, 'more agent')} masked" if more else ""
         return f"{maskings[0].headline}{also}."
-    unknown = sum(each.colour is Colour.UNKNOWN for each in verdicts.values())
     if not traces.passed:
         return "No trace is known to have passed, so nothing can be masked."
-    if unknown == len(verdicts):
+    unknown = {name for name, each in verdicts.items() if each.colour is Colour.UNKNOWN}
+    if len(unknown) == len(verdicts):
         return "No agent could be judged, so masking would not be seen."
-    where = counted(traces.passed, "trace")
-    words = f"No agent is red or unstable in the {where} that passed"
+    return _nothing_masked(unknown, _unseen_in_passes(counts), verdicts, traces)
+
+
+def _unseen_in_passes(counts: Iterable[AgentCounts]) -> set[str]:
+    """Agents of which nothing could be judged in any trace that passed."""
+    return {
+        each.agent
+        for each in counts
+        if each.traces.passed and each.traces.unknown == each.traces.passed
+    }
+
+
+def _nothing_masked(
+    unknown: set[str],
+    unseen: set[str],
+    verdicts: Mapping[str, Verdict],
+    traces: OutcomeCounts,
+) -> str:
+    """That nothing is masked, and of how many agents that could not have been seen."""
+    where = f"{counted(traces.passed, 'trace')} that passed"
+    blind = (unknown | unseen) & verdicts.keys()
+    if len(blind) == len(verdicts):
+        return f"No agent could be judged in the {where}, so masking would not be seen."
+    words = f"No agent is red or unstable in the {where}"
+    if not blind:
+        return f"{words}."
+    there = " there" if blind - unknown else ""
     of = counted(len(verdicts), "agent")
-    return f"{words}; {unknown:,} of {of} unknown." if unknown else f"{words}."
+    return f"{words}; {len(blind):,} of {of} unknown{there}."
 
 
 _UNKNOWN_ORDER: Final = (

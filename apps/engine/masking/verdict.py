@@ -223,7 +223,8 @@ def _missing(found: AgentEvidence) -> tuple[Reason, ...]:
             found.contracts,
         ),
         ReasonCode.ALL_UNDECIDED: (
-            f"Contracts applied {found.undecided:,} times and none could be decided.",
+            f"Contracts applied {counted(found.undecided, 'time')} and "
+            "none could be decided.",
             found.undecided,
             found.applied,
         ),

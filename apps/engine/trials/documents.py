@@ -11,6 +11,9 @@ from typing import Any
 
 import msgspec
 
+from apps.engine.masking import Gap
+from apps.engine.trials.plain import plain_share
+
 
 class Forked(msgspec.Struct, frozen=True):
     """What the sentence about the decisive fork needs to know of a task."""
@@ -20,6 +23,7 @@ class Forked(msgspec.Struct, frozen=True):
     failed: int
     fork_count: int
     decisive: str = ""
+    by_chance: Mapping[str, Any] | None = None
 
 
 def consistency_document(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,11 +48,19 @@ def fork_document(said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decisive_document(forks: list[dict[str, Any]], of: Forked) -> dict[str, Any]:
-    """The number of the fork (from 1) that outcomes go with, or why there is none."""
+    """The number of the fork (from 1) that outcomes go with, or why there is none.
+
+    `by_chance` says in how many ways to deal the outcomes to the trials one is decisive.
+    """
     for number, one in enumerate(forks, start=1):
         if one["is_the_decisive_one"]:
-            return {"fork": number, "sentence": one["sentence"]}
-    return {"fork": None, "sentence": of.decisive or _why_none(of)}
+            return {
+                "fork": number,
+                "sentence": one["sentence"],
+                "by_chance": of.by_chance,
+            }
+    sentence = of.decisive or _why_none(of)
+    return {"fork": None, "sentence": sentence, "by_chance": of.by_chance}
 
 
 def _why_none(of: Forked) -> str:
@@ -60,3 +72,13 @@ def _why_none(of: Forked) -> str:
         return "No fork is decisive: the known outcomes are all alike."
     forks = "the fork" if of.fork_count == 1 else f"any of the {of.fork_count} forks"
     return f"No fork is decisive: outcomes do not go with {forks}."
+
+
+def gap_document(one: Gap) -> dict[str, Any]:
+    """Something that was not exercised or not covered; `agent` is null for no one's."""
+    return {
+        "kind": one.kind.value,
+        "agent": one.agent or None,
+        "sentence": one.sentence,
+        "found": None if one.found is None else plain_share(one.found),
+    }

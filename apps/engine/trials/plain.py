@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.engine.branching import Branch, Branching, Fork
+from apps.engine.branching import Branch, Branching, DecisiveChance, Fork
 from apps.engine.consistency import Answer, Consistency, Share
 
 MOST_ANSWERS: Final = 50
@@ -76,8 +76,12 @@ def _answer(one: Answer) -> dict[str, Any]:
     }
 
 
-def plain_forks(found: Branching) -> dict[str, Any]:
+def plain_forks(
+    found: Branching, by_chance: DecisiveChance | None = None
+) -> dict[str, Any]:
     """The forks of trials in order, the decisive one, and what to know beside.
+
+    `by_chance` says how often dealing the outcomes at random makes one decisive.
 
     A fork whose `kind` is `difference` comes back together: the trials took other ways
     at one place and the same way after it.
@@ -87,6 +91,16 @@ def plain_forks(found: Branching) -> dict[str, Any]:
         "forks": [
             plain_fork(one, decisive) for one in forks_in_order(found)[:MOST_FORKS]
         ],
+        "by_chance": (
+            None
+            if by_chance is None
+            else {
+                "hits": by_chance.hits,
+                "deals": by_chance.deals,
+                "is_exact": by_chance.is_exact,
+                "sentence": by_chance.sentence,
+            }
+        ),
         "detours": len(found.detours),
         "statements": [
             {"code": one.code, "sentence": one.sentence} for one in found.statements

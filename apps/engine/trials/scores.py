@@ -136,7 +136,8 @@ class TaskScore(msgspec.Struct, frozen=True, kw_only=True):
 
     `outcome` is green where every trial with a known outcome passed, red where none
     did, mixed or unknown. `first_fork` is the least step number (from 1) at which
-    trials fork, `decisive` a sentence about the fork that the outcomes hang on.
+    trials fork, `decisive` a sentence about the fork that the outcomes hang on and
+    `decisive_chance` how often chance alone makes one decisive (`None`: never).
     """
 
     trials: int
@@ -151,6 +152,7 @@ class TaskScore(msgspec.Struct, frozen=True, kw_only=True):
     fork_count: int
     first_fork: int | None
     decisive: str
+    decisive_chance: float | None
     is_gap: bool
     agents: tuple[AgentTaskScore, ...]
     detail: dict[str, Any]

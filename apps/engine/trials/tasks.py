@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from apps.engine.branching import Branching, TrialPath, branching_of, unpacked
+from apps.engine.branching import (
+    Branching,
+    TrialPath,
+    branching_of,
+    decisive_chance,
+    unpacked,
+)
 from apps.engine.consistency import (
     Consistency,
     Stability,
@@ -52,6 +58,7 @@ def score_task(trials: Sequence[Trial]) -> TaskScore:
     hidden |= {key for trial in trials for key in trial.score.masked}
     branching = branching_of_trials(trials)
     decisive = branching.decisive_fork
+    by_chance = decisive_chance(branching)
     return TaskScore(
         trials=len(trials),
         passed=sum(_passed(trial) is True for trial in trials),
@@ -65,6 +72,7 @@ def score_task(trials: Sequence[Trial]) -> TaskScore:
         fork_count=len(forks_in_order(branching)),
         first_fork=_first_step(branching),
         decisive="" if decisive is None else decisive.sentence,
+        decisive_chance=None if by_chance is None else by_chance.value,
         is_gap=is_unseen_failure(colours, outcome),
         agents=tuple(
             [
@@ -74,7 +82,7 @@ def score_task(trials: Sequence[Trial]) -> TaskScore:
                 for key, found in scored.items()
             ]
         ),
-        detail=_detail(trials, whole, branching),
+        detail=_detail(trials, whole, plain_forks(branching, by_chance)),
     )
 
 
@@ -246,7 +254,7 @@ def _first_step(branching: Branching) -> int | None:
 
 
 def _detail(
-    trials: Sequence[Trial], whole: Consistency, branching: Branching
+    trials: Sequence[Trial], whole: Consistency, forks: dict[str, Any]
 ) -> dict[str, Any]:
     return {
         "consistency": plain_consistency(whole),
@@ -254,7 +262,7 @@ def _detail(
             plain_consistency(one)
             for one in by_regime([_of_whole(trial) for trial in trials])
         ],
-        "branching": plain_forks(branching),
+        "branching": forks,
         "trials": [
             {
                 "id": trial.id,

@@ -10,7 +10,6 @@ from django.db.models import Case, Count, IntegerField, Min, Value, When
 from django.urls import reverse
 
 from apps.accounts.permissions import Permission
-from apps.agents.changes import changes_between
 from apps.agents.models import Agent, AgentDefinition, AgentName, NameChange
 from apps.agents.queries import (
     definition_history,
@@ -33,6 +32,7 @@ from apps.verdicts.models import AgentVerdict, ProjectVerdict
 from apps.web.access import Place
 from apps.web.numbers import whole
 from apps.web.pages.agent_trying import Tried, recent_rows
+from apps.web.pages.agent_versions import Version, asked_versions
 from apps.web.pages.agents import AgentRow, tools_of
 from apps.web.pages.scoring_state import ScoringState, scoring_state
 from apps.web.pages.task_agreement import word_of
@@ -66,6 +66,11 @@ class HeldContract(msgspec.Struct, frozen=True):
         counts = self.counts or {}
         return sum(counts.get(name, 0) for name in _COUNTS[:3])
 
+    @property
+    def is_undecided(self) -> bool:
+        """Whether it applied and none of that could be decided: no share of 0 %."""
+        return 0 < self.applied == (self.counts or {}).get("undecided", 0)
+
 
 class MaskedTrace(msgspec.Struct, frozen=True):
     """A trace that passed although the agent is red in it, and why it is red."""
@@ -88,14 +93,6 @@ class TaskRow(msgspec.Struct, frozen=True):
 
     score: AgentTaskScore
     words: str
-
-
-class Version(msgspec.Struct, frozen=True):
-    """One version of what is asked of the agent, and what it changed."""
-
-    row: AgentDefinition
-    changes: list[str]
-    is_current: bool
 
 
 class Renamed(msgspec.Struct, frozen=True):
@@ -291,7 +288,7 @@ def _asking(place: Place, agent: Agent, detail: Mapping[str, Any]) -> Asking:
         decision=sentence_of(spec),
         is_automatic=spec == AUTOMATIC,
         contracts=_contracts(current, _fresh(place, current, detail)),
-        history=versions_of(history),
+        history=asked_versions(history),
     )
 
 
@@ -338,32 +335,11 @@ def says_of(plain: Mapping[str, Any]) -> tuple[str, str]:
         return "", str(error)
 
 
-def versions_of(history: Sequence[AgentDefinition]) -> list[Version]:
-    """The versions, newest first, each with what it changed."""
-    befores: list[AgentDefinition | None] = [*history[1:], None][: len(history)]
-    return [
-        Version(
-            row=row,
-            changes=changes_between(
-                (None, []) if before is None else (before.decision, before.contracts),
-                (row.decision, row.contracts),
-            ).sentences
-            or ["nothing is asked"],
-            is_current=at == 0,
-        )
-        for at, (row, before) in enumerate(zip(history, befores, strict=True))
-    ]
-
-
 def _naming(place: Place, agent: Agent) -> Naming:
     names = names_of(agent)
     keys = {one.key for one in names}
     agents = named_agents(place.project.pk)
-    changes = [
-        row
-        for row in name_changes(place.project.pk)
-        if row.key in keys or row.key == agent.key
-    ]
+    changes = name_changes(place.project.pk, {*keys, agent.key})
     by_name: dict[str, list[Agent]] = {}
     # Agents that were merged away have no names and can be given one back.
     known = Agent.objects.filter(project=place.project)

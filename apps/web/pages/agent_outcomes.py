@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 from django.db.models import Count, Max
 
 from apps.accounts.permissions import Permission
-from apps.agents.changes import changes_between
 from apps.agents.models import OutcomeDefinition
 from apps.agents.queries import outcome_history
 from apps.engine.agent_contracts import (
@@ -29,6 +28,7 @@ from apps.traces.models import Trace
 from apps.traces.transitions import TaskSource
 from apps.web.access import Place
 from apps.web.agent_decision_forms import ExpectationForm
+from apps.web.pages.agent_versions import Version, asked_versions
 from apps.web.pages.scoring_state import ScoringState, scoring_state
 
 MOST_GROUPS: Final = 20_000
@@ -41,14 +41,6 @@ class Expected(msgspec.Struct, frozen=True):
     task: str
     says: str
     plain: Mapping[str, Any]
-
-
-class OutcomeVersion(msgspec.Struct, frozen=True):
-    """One version of what is expected, and what it changed."""
-
-    row: OutcomeDefinition
-    changes: list[str]
-    is_current: bool
 
 
 class Moved(msgspec.Struct, frozen=True):
@@ -90,7 +82,7 @@ class OutcomesPage(msgspec.Struct, frozen=True):
     decision: str
     is_automatic: bool
     number: int
-    history: list[OutcomeVersion]
+    history: list[Version]
     refusal: str
     scoring: ScoringState
     preview: OutcomePreview | None = None
@@ -121,7 +113,7 @@ def outcomes_page(place: Place, form: ExpectationForm) -> OutcomesPage:
         decision=sentence_of(spec),
         is_automatic=spec == AUTOMATIC,
         number=0 if current is None else current.number,
-        history=_versions(history),
+        history=asked_versions(history),
         refusal=place.refusal(Permission.MANAGE_AGENTS),
         scoring=scoring_state(place.project.pk),
     )
@@ -161,25 +153,6 @@ def initial_for(current: OutcomeDefinition | None, task: str) -> dict[str, Any]:
     """The values of the form for the tasks that an address names, as they are stored."""
     found = expectations_in(current).get(task)
     return {} if found is None else _fields(task, found)
-
-
-def _versions(history: Sequence[OutcomeDefinition]) -> list[OutcomeVersion]:
-    befores: list[OutcomeDefinition | None] = [*history[1:], None][: len(history)]
-    return [
-        OutcomeVersion(
-            row=row,
-            changes=changes_between(
-                (None, [])
-                if before is None
-                else (before.decision, before.expectations),
-                (row.decision, row.expectations),
-                name="task",
-            ).sentences
-            or ["nothing is asked"],
-            is_current=at == 0,
-        )
-        for at, (row, before) in enumerate(zip(history, befores, strict=True))
-    ]
 
 
 def wanted_expectation(

@@ -83,6 +83,11 @@ class AgentRow(msgspec.Struct, frozen=True):
         return sum(found.get(name, 0) for name in ("held", "broken", "undecided"))
 
     @property
+    def is_undecided(self) -> bool:
+        """Whether its contracts applied and none of that could be decided."""
+        return 0 < self.applied == self.evidence.get("undecided", 0)
+
+    @property
     def contracts(self) -> int:
         """How many contracts it has."""
         return self.evidence.get("contracts", 0)

@@ -8,11 +8,18 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from apps.engine.branching import Branch, Branching, Compare, Fork, ForkKind
+from apps.engine.branching import (
+    Branch,
+    Branching,
+    Compare,
+    Fork,
+    ForkKind,
+)
 from apps.scoring.models import TaskScore
 from apps.traces.models import Task
 from apps.web.access import Place
 from apps.web.numbers import whole
+from apps.web.pages.decisive_forks import caveat_of
 from apps.web.pages.forks_drawing import ForkPicture, picture_of
 from apps.web.pages.forks_steps import PartPair, pairs_of, texts_at
 from apps.web.pages.forks_trials import Compared, ComparedTrial, compared_trials
@@ -26,10 +33,6 @@ KIND_WORDS: Final = {
     ForkKind.ENDED.value: "some trials end here while others go on",
     ForkKind.DIFFERENCE.value: "the trials differ and come back together",
 }
-CAVEAT: Final = (
-    "Fisher's exact test for this one fork. It does not count how many forks were "
-    "looked at, and it does not say that the fork is the cause."
-)
 
 
 class ForkChoice(msgspec.Struct, frozen=True):
@@ -249,7 +252,7 @@ def _current(compared: Compared, fork: Fork, asked: _Asked, number: int) -> Curr
         fork=fork,
         kind=KIND_WORDS[fork.kind],
         branches=_branches(compared, fork, asked, number=number, chosen=chosen),
-        caveat="" if fork.p is None else CAVEAT,
+        caveat=caveat_of(compared.branching, fork),
         where=where_of(fork),
         trials=sum(branch.n for branch in fork.branches),
         is_the_decisive_one=fork is compared.branching.decisive_fork,

@@ -10,6 +10,8 @@ import msgspec
 from apps.agents.queries import called_apart
 from apps.engine.consistency import Share, share
 from apps.engine.masking import COLOURS, Gap, GapKind, Masking, ReasonCode
+from apps.reports.rates import rate_of
+from apps.reports.words import short_rate
 from apps.traces.models import Upload
 from apps.verdicts.models import AgentVerdict
 from apps.verdicts.queries import (
@@ -239,9 +241,12 @@ def _contracts(found: dict[str, int]) -> str:
     if not found.get("contracts"):
         return "none"
     applied = sum(found.get(name, 0) for name in ("held", "broken", "undecided"))
-    return share(
-        found.get("held", 0), applied, nothing="none applied to what it did"
-    ).words.replace("; 95 % interval", ",")
+    if applied and applied == found.get("undecided"):
+        # A share of 0 % would say that contracts broke.
+        return f"none of {applied:,} could be decided"
+    return short_rate(
+        rate_of(found.get("held", 0), applied), "none applied to what it did"
+    )
 
 
 def _stability(found: dict[str, int]) -> str:

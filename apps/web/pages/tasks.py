@@ -14,6 +14,7 @@ from django.db.models.functions import Coalesce, NullIf
 from apps.accounts.permissions import Permission
 from apps.agents.models import Agent
 from apps.engine.consistency import LABELS, Stability
+from apps.scoring.decisive import decisive_forks
 from apps.scoring.models import AgentTaskScore, TaskScore
 from apps.traces.models import Task, Trace
 from apps.traces.queries import PAGE_SIZE
@@ -21,6 +22,7 @@ from apps.traces.transitions import TaskSource
 from apps.traces.trials import suggested_tasks
 from apps.web.access import Place
 from apps.web.numbers import whole
+from apps.web.pages.decisive_forks import decisive_words
 from apps.web.pages.scoring_state import ScoringState, scoring_state
 from apps.web.pages.task_agreement import StabilityWord, word_of
 
@@ -116,6 +118,7 @@ class TasksPage(msgspec.Struct, frozen=True):
     agents: list[Agent]
     agent: Agent | None
     without_task: int
+    decisive: str
     scoring: ScoringState
     shown: str
     first_query: str
@@ -186,6 +189,7 @@ def tasks_page(place: Place, query: Mapping[str, str]) -> TasksPage:
         agents=agents,
         agent=next((one for one in agents if one.pk == where.agent), None),
         without_task=Trace.objects.filter(project=place.project, task=None).count(),
+        decisive=decisive_words(decisive_forks(place.project.pk)),
         scoring=scoring_state(place.project.pk),
         shown=_shown(start, min(len(tasks), PAGE_SIZE)),
         first_query=query_of(where) if start else "",

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from apps.accounts.permissions import Permission
 from apps.agents import operations
 from apps.agents.models import Agent
-from apps.agents.operations import WrongAgent
+from apps.agents.operations import AskedMeanwhile, WrongAgent
 from apps.pipeline.scoring import wake_scoring
 from apps.verdicts.operations import unsettle
 from apps.web.access import Place, in_project
@@ -90,7 +90,8 @@ def rename(request: HttpRequest, place: Place, agent_id: int) -> HttpResponse:
     try:
         _settled_again(place, act)
     except WrongAgent as error:
-        return refusal(request, status=400, sentence=str(error))
+        status = 409 if isinstance(error, AskedMeanwhile) else 400
+        return refusal(request, status=status, sentence=str(error))
     messages.success(request, "Saved. Traces keep the names that they record.")
     return redirect("agent", place.project.slug, agent_id)
 
@@ -105,9 +106,14 @@ def name_tools(request: HttpRequest, place: Place, agent_id: int) -> HttpRespons
         return refusal(request, status=400, sentence=first_error(form))
     ticked = [one.replace("\x00", "") for one in request.POST.getlist("tool")[:1_000]]
     tools = [*ticked, *form.cleaned_data["tools"].splitlines()]
-    with transaction.atomic():
-        operations.name_writing_tools(agent=found, tools=tools)
-        wake_scoring(project_id=place.project.pk)
+    try:
+        with transaction.atomic():
+            operations.name_writing_tools(
+                agent=found, tools=tools, seen=form.cleaned_data["seen"]
+            )
+            wake_scoring(project_id=place.project.pk)
+    except WrongAgent as error:
+        return refusal(request, status=409, sentence=str(error))
     messages.success(request, "Saved. Traces are scored again in the background.")
     return redirect("agent", place.project.slug, agent_id)
 

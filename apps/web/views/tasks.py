@@ -53,10 +53,13 @@ def place_trace(request: HttpRequest, place: Place, trace_id: int) -> HttpRespon
         )
     except trials.WrongPlace as error:
         return refusal(request, status=400, sentence=str(error))
-    undo = dict(request.session.get(UNDO_PLACE, {}))
-    undo.pop(str(found.pk), None)
-    undo[str(found.pk)] = [[one.task, one.trial, one.is_set] for one in (before, since)]
-    request.session[UNDO_PLACE] = dict(list(undo.items())[-_MOST_UNDONE:])
+    if before != since:
+        # Sent twice, it moves nothing, and what is undone stays the first time.
+        undo = dict(request.session.get(UNDO_PLACE, {}))
+        undo.pop(str(found.pk), None)
+        moved = [[one.task, one.trial, one.is_set] for one in (before, since)]
+        undo[str(found.pk)] = moved
+        request.session[UNDO_PLACE] = dict(list(undo.items())[-_MOST_UNDONE:])
     messages.success(request, _placed_in_words(form.cleaned_data["task"]))
     return redirect("trace", place.project.slug, trace_id)
 

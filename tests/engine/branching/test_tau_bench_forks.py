@@ -7,7 +7,13 @@ from functools import cache
 
 import pytest
 
-from apps.engine.branching import Branching, TrialPath, branching_of, points_of
+from apps.engine.branching import (
+    Branching,
+    TrialPath,
+    branching_of,
+    decisive_chance,
+    points_of,
+)
 from apps.engine.trace import OutcomeKind, StepKind
 from tests.formats.index import DATA
 from tests.formats.reading import traces_of
@@ -137,3 +143,11 @@ def test_the_first_words_of_the_trials_differ_in_all_tasks():
     answers = [{first_answer(trace) for trace in one} for one in tasks().values()]
     assert sum(len(one) > 1 for one in answers) == 50
     assert sum(len(one) == 4 for one in answers) == 33
+
+
+def test_more_tasks_have_a_decisive_fork_than_chance_gives():
+    """25 of 26, where outcomes dealt at random within tasks give about 15."""
+    chances = [decisive_chance(found) for found in mixed().values()]
+    expected = sum(one.value for one in chances if one is not None)
+    assert expected == pytest.approx(14.8, abs=0.5)
+    assert sum(found.decisive_fork is not None for found in mixed().values()) == 25

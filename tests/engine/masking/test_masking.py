@@ -222,6 +222,23 @@ def test_nothing_masked_still_says_who_could_not_be_judged():
     )
 
 
+def test_an_agent_that_nothing_judged_in_the_passes_is_unknown_there():
+    """Unstable over its tasks, and yet nobody would have seen it red behind a pass."""
+    traces = [
+        Judged("1", PASSED, {"a": UNKNOWN, "b": GREEN}),
+        Judged("2", FAILED, {"a": RED, "b": GREEN}),
+    ]
+    verdicts = {"a": verdict("a", UNSTABLE), "b": verdict("b", GREEN)}
+    assert report_of(traces, verdicts).headline == (
+        "No agent is red or unstable in the 1 trace that passed; 1 of 2 agents unknown "
+        "there."
+    )
+    assert report_of(traces[:1], {"a": verdicts["a"]}).headline == (
+        "No agent could be judged in the 1 trace that passed, so masking would not be "
+        "seen."
+    )
+
+
 def test_removing_the_contract_of_the_masked_agent_makes_it_unknown_and_unmasked():
     with_contract = AgentEvidence(
         agent="memory", traces=12, contracts=1, held=9, broken=3, stable=4

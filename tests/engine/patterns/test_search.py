@@ -49,6 +49,29 @@ def planted(*, tasks=25, seed=3):
     ]
 
 
+def test_p_counts_every_rule_that_was_tried():
+    source = random.Random(7)
+    rows = []
+    for place in range(120):
+        is_in = place % 4 == 0
+        target = place // 4 < 13 if is_in else place % 5 == 1
+        rows.append(({"kind": "a" if is_in else "b"}, target))
+    alone = find_patterns(units_of(rows, task=str), target="failing")
+    noisy = [
+        # Each is unknown in another run, so that no two are judged over the same runs.
+        (
+            row | {f"n{n:02}": source.random() for n in range(12) if n != place % 24},
+            target,
+        )
+        for place, (row, target) in enumerate(rows)
+    ]
+    among = find_patterns(units_of(noisy, task=str), target="failing")
+    assert alone.rules == 2
+    assert among.rules > 500
+    assert alone.smallest_p <= 0.05
+    assert among.smallest_p >= 0.2
+
+
 def test_it_says_the_planted_rule_with_its_numbers():
     answer = find_patterns(planted(tasks=50), target="unstable")
     [found] = answer.findings
