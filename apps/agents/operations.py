@@ -117,6 +117,19 @@ def add_agent(*, project_id: int, name: str, now: datetime) -> Agent:
     return agent
 
 
+def remove_agent(*, agent: Agent) -> None:
+    """Take an agent that was added by hand out of the inventory.
+
+    Adding one of the same name brings it back with what was asked of it. Raises
+    `WrongAgent` for one that was found in traces.
+    """
+    if not agent.is_by_hand:
+        raise WrongAgent(
+            f"“{agent}” was found in traces, so it stays. Merge it instead."
+        )
+    AgentName.objects.filter(agent=agent).delete()
+
+
 def rename_agent(*, agent: Agent, name: str, description: str, seen: str = "") -> None:
     """Give an agent the name and description that people see; recorded names stay.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import Any
 
 import msgspec
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Lower
 
 from apps.agents.models import (
@@ -105,24 +105,20 @@ def outcome_history(project_id: int) -> list[OutcomeDefinition]:
     return list(rows.select_related("created_by").order_by("-number")[:200])
 
 
+def with_a_name(project_id: int) -> QuerySet[Agent]:
+    """The agents that a name stands for; those that were merged away have none."""
+    names = AgentName.objects.filter(agent=OuterRef("pk"))
+    return Agent.objects.filter(Exists(names), project_id=project_id)
+
+
 def named_agents(project_id: int) -> list[Agent]:
     """The agents that a name stands for, by what people call them."""
-    names = AgentName.objects.filter(agent=OuterRef("pk"))
-    rows = Agent.objects.filter(Exists(names), project_id=project_id)
-    return list(rows.order_by(Lower("name"), "pk"))
+    return list(with_a_name(project_id).order_by(Lower("name"), "pk"))
 
 
 def names_of(agent: Agent) -> list[AgentName]:
     """The recorded names of one agent, by key."""
     return list(AgentName.objects.filter(agent=agent).order_by("key"))
-
-
-def names_by_agent(project_id: int) -> dict[int, list[AgentName]]:
-    """The recorded names of each agent of a project, by key."""
-    found: dict[int, list[AgentName]] = defaultdict(list)
-    for row in AgentName.objects.filter(project_id=project_id).order_by("key"):
-        found[row.agent_id].append(row)
-    return dict(found)
 
 
 def name_changes(project_id: int, keys: Collection[str]) -> list[NameChange]:

@@ -10,7 +10,7 @@ from django.http import Http404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.agents.models import Agent, AgentName
+from apps.agents.models import Agent
 from apps.agents.queries import current_definition, names_of
 from apps.api.asking import PAGE_SIZE, following, is_yes, one_of, whole
 from apps.api.task_documents import task_document, whole_task_document
@@ -30,13 +30,13 @@ from apps.scoring.models import AgentTaskScore, Conduct, TaskScore, TraceScore
 from apps.traces.models import Task, Trace
 from apps.verdicts.models import AgentVerdict
 from apps.verdicts.patterns import pattern_searches
-from apps.verdicts.queries import project_standing
+from apps.verdicts.queries import project_standing, ranked_agents
 
 MOST_CONDUCTS = 5_000
 """So many decisions of agents are told of one task; the rest is counted."""
 OUTCOMES = {"passed": "green", "failed": "red", "mixed": "mixed", "unknown": "unknown"}
 STABILITIES = {one.value: one for one in Stability}
-_NO_VERDICT = -1
+_UNSCORED = -1
 
 
 class ScoredView(ProjectView):
@@ -63,19 +63,13 @@ class Agents(ScoredView):
 
     def get(self, request: Request, **_path: str) -> Response:
         """One page; `after` is the id to go on from."""
-        rows = list(_paged(self._agents(), whole(request, "after"))[: PAGE_SIZE + 1])
+        edge = whole(request, "after")
+        rows = list(_paged(ranked_agents(self.project.pk), edge)[: PAGE_SIZE + 1])
         shown = rows[:PAGE_SIZE]
         verdicts = AgentVerdict.objects.in_bulk([row.pk for row in shown])
         agents = [agent_document(row, verdicts.get(row.pk), request) for row in shown]
         after = following(request, "after", rows, shown)
         return Response({"scores": self.scores, "agents": agents, "next": after})
-
-    def _agents(self) -> QuerySet[Any]:
-        names = AgentName.objects.filter(agent=OuterRef("pk"))
-        rows = Agent.objects.filter(Exists(names), project=self.project)
-        return rows.annotate(
-            place=Coalesce(F("agentverdict__rank"), Value(_NO_VERDICT))
-        )
 
 
 def _paged(rows: QuerySet[Any], edge: int | None) -> QuerySet[Any]:
@@ -140,7 +134,7 @@ class Tasks(ScoredView):
             rows = rows.filter(taskscore__consistency=stability)
         if is_yes(request, "masked"):
             rows = rows.filter(taskscore__masked__gt=0)
-        return rows.annotate(place=Coalesce(F("taskscore__rank"), Value(_NO_VERDICT)))
+        return rows.annotate(place=Coalesce(F("taskscore__rank"), Value(_UNSCORED)))
 
 
 class OneTask(ScoredView):

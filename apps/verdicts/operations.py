@@ -14,7 +14,6 @@ from apps.agents.models import Agent
 from apps.agents.queries import Definitions, called_apart, definitions_of
 from apps.engine.bodies.effects import effect_of
 from apps.engine.masking import (
-    COLOURS,
     AgentCounts,
     AgentEvidence,
     MaskingReport,
@@ -29,6 +28,7 @@ from apps.verdicts.counting import (
     counted_outcomes,
 )
 from apps.verdicts.models import AgentVerdict, ProjectVerdict
+from apps.verdicts.queries import rank_of
 
 MOST_CHANGES: Final = 100
 _NOBODY: Final = CountedAgent()
@@ -152,7 +152,11 @@ def _row(
         agent_id=pk,
         project_id=project_id,
         colour=verdict.colour.value,
-        rank=_rank(found, verdict),
+        rank=rank_of(
+            verdict.colour,
+            is_masked=found.traces.red + found.tasks.red + found.tasks.unstable > 0,
+            traces=evidence.traces,
+        ),
         traces=evidence.traces,
         tasks=evidence.tasks,
         green_traces=found.traces.passed,
@@ -180,14 +184,6 @@ def _row(
             ],
         },
     )
-
-
-def _rank(found: CountedAgent, verdict: Verdict) -> int:
-    """The place among the agents: masked first, then by colour, then by traces."""
-    is_masked = found.traces.red + found.tasks.red + found.tasks.unstable > 0
-    colour = len(COLOURS) - COLOURS.index(verdict.colour)
-    traces = min(found.evidence.get("traces", 0), 99_999_999)
-    return (is_masked * 10 + colour) * 100_000_000 + traces
 
 
 def _write_project(

@@ -7,11 +7,13 @@ from datetime import datetime
 from typing import Any, Final
 
 import msgspec
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
+from django.db.models.functions import Coalesce
 
+from apps.agents.queries import with_a_name
 from apps.engine.agent_names import agent_key
 from apps.engine.consistency import Share, share
-from apps.engine.masking import COLOURS, MaskingReport
+from apps.engine.masking import COLOURS, Colour, MaskingReport
 from apps.scoring.models import AgentTaskScore, Conduct, TaskScore, TraceScore
 from apps.traces.models import Trace
 from apps.verdicts.counting import CountedOutcomes
@@ -66,6 +68,23 @@ def project_standing(project_id: int) -> ProjectStanding | None:
         changes=msgspec.convert(row.changes, list[Change]),
         settled_at=row.settled_at,
     )
+
+
+def ranked_agents(project_id: int) -> QuerySet[Any]:
+    """The agents of a project with a name, each with its `place`: largest first.
+
+    An agent without a verdict stands among the unknown ones that no trace exercises.
+    """
+    unknown = Value(rank_of(Colour.UNKNOWN, is_masked=False, traces=0))
+    return with_a_name(project_id).annotate(
+        place=Coalesce("agentverdict__rank", unknown)
+    )
+
+
+def rank_of(colour: Colour, *, is_masked: bool, traces: int) -> int:
+    """The place among the agents: masked first, then by colour, then by traces."""
+    worst = len(COLOURS) - COLOURS.index(colour)
+    return (is_masked * 10 + worst) * 100_000_000 + min(traces, 99_999_999)
 
 
 def agent_verdicts(project_id: int) -> QuerySet[AgentVerdict]:

@@ -137,6 +137,7 @@ contract_urls = [
 one_agent_urls = [
     path("rename/", agents.rename, name="agent-rename"),
     path("tools/", agents.name_tools, name="agent-tools"),
+    path("remove/", agents.remove, name="agent-remove"),
     path("merge/", agents.merge, name="agent-merge"),
     path("names/", agents.give_name, name="agent-name"),
     path("decision/", agent_definitions.decision, name="agent-decision"),

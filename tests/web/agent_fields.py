@@ -10,6 +10,7 @@ AGENT_FORMS = {
     "agent-new": {"name": "Escalation"},
     "agent-rename": {"name": "Notes", "description": "d"},
     "agent-tools": {"tool": "refund", "tools": "pay\nsend"},
+    "agent-remove": {},
     "agent-merge": {"into": "1"},
     "agent-name": {"key": "memory", "to": "own"},
     "agent-restore": {"version": "1", "number": "2"},
@@ -38,6 +39,7 @@ AGENT_FORMS = {
 _OF_AN_AGENT = (
     "agent-rename",
     "agent-tools",
+    "agent-remove",
     "agent-merge",
     "agent-name",
     "agent-restore",

@@ -62,6 +62,7 @@ LEAST_ROLE = {
     "agent-new": ("post", Role.MAINTAINER),
     "agent-rename": ("post", Role.MAINTAINER),
     "agent-tools": ("post", Role.MAINTAINER),
+    "agent-remove": ("post", Role.MAINTAINER),
     "agent-merge": ("post", Role.MAINTAINER),
     "agent-name": ("post", Role.MAINTAINER),
     "agent-decision": ("get", Role.MAINTAINER),

@@ -245,6 +245,27 @@ class TestNames:
         assert answer["Location"] == url(project, "agent", writer.pk)
         assert AgentName.objects.get(key="writer").agent == writer
 
+    def test_an_agent_added_by_hand_is_taken_out_and_comes_back(self, web, project):
+        watch = agent("night watch")
+        asked_of(project, watch.name, KNOWS_27)
+        page = text(web.get(url(project, "agent", watch.pk)))
+        assert "Take it out of the inventory" in page
+        answer = web.post(url(project, "agent-remove", watch.pk))
+        assert answer["Location"] == url(project, "agents")
+        scored(project)
+        assert not AgentVerdict.objects.filter(agent=watch).exists()
+        web.post(url(project, "agent-new"), {"name": "Night-Watch"})
+        scored(project)
+        assert AgentVerdict.objects.get(agent=watch).colour == "unknown"
+        assert current_definition(watch).contracts == [KNOWS_27]
+
+    def test_an_agent_that_traces_name_is_not_taken_out(self, web, project):
+        memory = agent("memory")
+        answer = web.post(url(project, "agent-remove", memory.pk))
+        assert answer.status_code == 409
+        assert "Traces name “memory”" in text(answer)
+        assert AgentName.objects.filter(agent=memory).exists()
+
     def test_an_agent_of_another_project_takes_no_name(self, web, project):
         elsewhere = make_agent(make_project(name="Elsewhere"))
         memory = agent("night watch")

@@ -333,3 +333,10 @@ def test_decisive_forks_stand_beside_what_chance_gives(web, project):
     assert "Dealing the same outcomes to these trials at random" in page_of(
         web, project, "fork"
     )
+
+
+def test_agents_that_nobody_could_judge_are_called_unknown_in_the_list(web, project):
+    AgentTaskScore.objects.filter(task=task_of("fork")).update(colour="unknown")
+    row = row_of(web, project, "fork")
+    assert "unknown</span>" in row
+    assert "none red or unstable" not in row

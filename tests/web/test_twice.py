@@ -109,10 +109,6 @@ def test_each_act_has_an_inverse_that_brings_the_same_verdicts_back(desk, post):
             [("agent-outcomes", {"act": "save", "task": "tick*", **NEVER})],
             [("agent-outcomes-remove", {"task": "tick*"})],
         ),
-        "name of a task": (
-            [("task-rename", mixed.pk, {"name": "other"})],
-            [("task-rename", mixed.pk, {"name": "mixed 1"})],
-        ),
         "join": (
             [("task-join", mixed.pk, {"into": "ticket 1"})],
             [("task-part", ticket.pk, {})],

@@ -102,9 +102,9 @@ def _deals(n: int, passed: int, *, is_exact: bool) -> Iterator[int]:
         for chosen in combinations(range(n), passed):
             yield sum(1 << at for at in chosen)
         return
-    random = Random(_SEED)  # noqa: S311 - a simulation, not a secret
+    dealer = Random(_SEED)  # noqa: S311 - a simulation, not a secret
     for _ in range(MOST_DEALS):
-        yield sum(1 << at for at in random.sample(range(n), passed))
+        yield sum(1 << at for at in dealer.sample(range(n), passed))
 
 
 def _is_decisive(masks: tuple[int, ...], dealt: int) -> bool:

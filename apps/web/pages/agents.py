@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
-from django.db.models import Exists, IntegerField, OuterRef, Q, QuerySet, Value
-from django.db.models.functions import Coalesce, Lower
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Lower
 
 from apps.accounts.permissions import Permission
-from apps.agents.models import Agent, AgentName
+from apps.agents.models import Agent
 from apps.agents.queries import outcome_definition
 from apps.engine.bodies.effects import Effect, effect_of
 from apps.verdicts.models import AgentVerdict, ProjectVerdict
+from apps.verdicts.queries import ranked_agents
 from apps.web.access import Place
 from apps.web.numbers import whole
 from apps.web.pages.scoring_state import ScoringState, scoring_state
@@ -21,8 +22,6 @@ from apps.web.pages.scoring_state import ScoringState, scoring_state
 ON_A_PAGE: Final = 50
 MOST_GAPS: Final = 100
 NOT_SETTLED: Final = "No verdict yet: no trace that names it has been scored."
-# An agent without a verdict stands among the unknown ones that no trace exercises.
-_UNKNOWN_RANK: Final = 2 * 100_000_000
 
 
 class AgentRow(msgspec.Struct, frozen=True):
@@ -179,14 +178,8 @@ _IS_IDLE: Final = Q(agentverdict__isnull=True) | Q(agentverdict__traces=0)
 
 def agents_of(project_id: int) -> QuerySet[Agent]:
     """The agents that a name stands for with their verdicts, masked first."""
-    names = AgentName.objects.filter(agent=OuterRef("pk"))
-    rows = Agent.objects.filter(Exists(names), project_id=project_id)
-    rank = Coalesce(
-        "agentverdict__rank", Value(_UNKNOWN_RANK), output_field=IntegerField()
-    )
-    return rows.select_related("agentverdict").order_by(
-        rank.desc(), Lower("name"), "pk"
-    )
+    rows = ranked_agents(project_id).select_related("agentverdict")
+    return rows.order_by("-place", Lower("name"), "pk")
 
 
 def _row(agent: Agent) -> AgentRow:

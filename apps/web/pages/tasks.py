@@ -14,6 +14,7 @@ from django.db.models.functions import Coalesce, NullIf
 from apps.accounts.permissions import Permission
 from apps.agents.models import Agent
 from apps.engine.consistency import LABELS, Stability
+from apps.engine.masking import Colour
 from apps.scoring.decisive import decisive_forks
 from apps.scoring.models import AgentTaskScore, TaskScore
 from apps.traces.models import Task, Trace
@@ -80,7 +81,8 @@ class TaskFilter(msgspec.Struct, frozen=True):
 class TaskLine(msgspec.Struct, frozen=True):
     """One task of the list; `score` is `None` until its trials are scored.
 
-    `trials` and `signals` are counted from the traces as they are now.
+    `trials` and `signals` are counted from the traces as they are now, `unknown` are
+    the agents of which nothing could be judged here.
     """
 
     task: Task
@@ -88,6 +90,7 @@ class TaskLine(msgspec.Struct, frozen=True):
     trials: int
     signals: int
     score: TaskScore | None
+    unknown: int = 0
 
     @property
     def known(self) -> int:
@@ -272,8 +275,14 @@ def _lines(tasks: list[Task]) -> list[TaskLine]:
         .values("task_id")
         .annotate(trials=Count("pk"), signals=Sum("signal_count"))
     }
+    unknown = dict(
+        AgentTaskScore.objects.filter(task__in=tasks, colour=Colour.UNKNOWN.value)
+        .values_list("task_id")
+        .annotate(Count("agent_id"))
+    )
     return [
         TaskLine(
+            unknown=unknown.get(task.pk, 0),
             task=task,
             source_words=SOURCE_WORDS[TaskSource(task.source)],
             trials=counted[task.pk]["trials"],

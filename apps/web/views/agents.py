@@ -16,6 +16,7 @@ from apps.agents import operations
 from apps.agents.models import Agent
 from apps.agents.operations import AskedMeanwhile, WrongAgent
 from apps.pipeline.scoring import wake_scoring
+from apps.scoring.models import Conduct
 from apps.verdicts.operations import unsettle
 from apps.web.access import Place, in_project
 from apps.web.agent_decision_forms import AgentNameForm, ToolsForm
@@ -116,6 +117,29 @@ def name_tools(request: HttpRequest, place: Place, agent_id: int) -> HttpRespons
         return refusal(request, status=409, sentence=str(error))
     messages.success(request, "Saved. Traces are scored again in the background.")
     return redirect("agent", place.project.slug, agent_id)
+
+
+@require_POST
+@in_project(Permission.MANAGE_AGENTS)
+def remove(request: HttpRequest, place: Place, agent_id: int) -> HttpResponse:
+    """Take an agent that no trace names out of the inventory again."""
+    found = place.agent(agent_id)
+    if Conduct.objects.filter(agent=found).exists():
+        sentence = f"Traces name “{found}”, so it stays. Merge it instead."
+        return refusal(request, status=409, sentence=sentence)
+    try:
+        with transaction.atomic():
+            operations.remove_agent(agent=found)
+            unsettle(place.project.pk)
+            wake_scoring(project_id=place.project.pk)
+    except WrongAgent as error:
+        return refusal(request, status=409, sentence=str(error))
+    messages.success(
+        request,
+        f"“{found}” is out of the inventory. Adding it again brings back what was asked "
+        "of it.",
+    )
+    return redirect("agents", place.project.slug)
 
 
 @require_POST
