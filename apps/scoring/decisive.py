@@ -32,6 +32,9 @@ class DecisiveForks(msgspec.Struct, frozen=True):
 def decisive_forks(project_id: int) -> DecisiveForks | None:
     """Decisive forks beside chance: one query; `None` where no task is mixed.
 
+    Also `None` where the chance of some is not known, as they were scored before it was
+    asked: a part of the sum would say too little.
+
     The number that chance gives is Poisson-binomial over the tasks, which are taken to
     be independent (`engine/nulls/counts.py`).
     """
@@ -40,7 +43,7 @@ def decisive_forks(project_id: int) -> DecisiveForks | None:
             "decisive", "decisive_chance"
         )
     )
-    if not rows:
+    if not rows or any(said and chance is None for said, chance in rows):
         return None
     null = count_null(Counter(chance or 0.0 for _, chance in rows).items())
     return DecisiveForks(

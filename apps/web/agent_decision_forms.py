@@ -97,7 +97,9 @@ def _decision_fields(kind: DecisionKind) -> dict[str, forms.Field]:
         }
     if kind is DecisionKind.LAST_TOOL_CALL:
         arguments = area(
-            "Arguments that count", most=LONGEST_LIST, hint="One a line. Empty: all."
+            "Arguments that count",
+            most=LONGEST_LIST,
+            hint="One a line. Empty: all. Those that a call does not have are left out.",
         )
         return {"tool": tool, "arguments": arguments}
     if kind is DecisionKind.LABEL:

@@ -39,3 +39,10 @@ def test_the_expected_number_is_the_sum_over_the_mixed_tasks(project):
 
 def test_where_no_task_is_mixed_nothing_is_said(project):
     assert decisive_forks(project.pk) is None
+
+
+def test_scores_that_were_not_asked_for_chance_say_nothing_yet(project):
+    upload_traces(project, *forking(1), *forking(2))
+    scored(project)
+    TaskScore.objects.filter(task__key="ticket 1").update(decisive_chance=None)
+    assert decisive_forks(project.pk) is None

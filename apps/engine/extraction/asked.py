@@ -161,13 +161,15 @@ class _ByCall:
         if given is None:
             why = f"The arguments of the last call of `{call.name}` are not recorded."
             return missing(why, step=call.step)
+        how = f"The last call of {self._tools.words()}."
         if self._kept:
             given = given if isinstance(given, dict) else {}
             given = {name: given[name] for name in self._kept if name in given}
             if not given:
-                why = f"The last call of `{call.name}` has none of the named arguments."
-                return missing(why, step=call.step)
-        how = f"The last call of {self._tools.words()}."
+                # Which tool was called is a decision all the same.
+                how += (
+                    f" `{call.name}` has none of the named arguments: its name alone."
+                )
         # Without a name the last call of a failed run is only where it broke off.
         is_act = self._tools.is_one
         return decided(call_value(call, given), how, step=call.step, stands=is_act)

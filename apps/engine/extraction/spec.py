@@ -92,7 +92,7 @@ class DecisionSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output, or the arguments or the result of the last call of a tool; `tool` names it
     with `*`, `?` and alternatives after `|` (empty for any), for `last_tool_call` too.
     `place` is which match of a pattern is taken. `arguments` are those that
-    `last_tool_call` keeps (empty for all), `labels` those that `label` looks for.
+    `last_tool_call` keeps of a call that has them (empty for all), `labels` those that `label` looks for.
     `prose` asks `whole_output` to compare running text as well.
     """
 

@@ -102,8 +102,17 @@ def test_only_named_arguments_are_kept():
     one = gave(PROSE, ("pay", {"order": 1, "amount": 2, "note": "a"}))
     other = gave(PROSE, ("pay", {"order": 1, "amount": 2, "note": "b"}))
     assert asked(one, **spec).value == asked(other, **spec).value
-    none = asked(gave(PROSE, ("pay", {"note": "b"})), **spec)
-    assert (none.state, "named arguments" in none.how) == ("missing", True)
+
+
+def test_a_call_without_the_named_arguments_is_decided_by_its_name_alone():
+    spec = {"kind": "last_tool_call", "arguments": ["order"]}
+    found = [
+        asked(gave(PROSE, (name, {"note": note})), **spec)
+        for name, note in (("pay", "a"), ("pay", "b"), ("refund", "a"))
+    ]
+    assert [one.state for one in found] == ["decided"] * 3
+    assert found[0].value == found[1].value != found[2].value
+    assert "its name alone" in found[0].how
 
 
 def test_a_redacted_argument_does_not_hide_the_others_that_are_kept():
