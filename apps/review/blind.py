@@ -31,6 +31,7 @@ from apps.review.leases import (
 )
 from apps.review.models import BlindDraft, BlindEntry, BlindLook
 from apps.review.transitions import BlindVerdict, NotPossibleNow, SignalState
+from apps.traces.behind import keep_trace
 
 NOT_BLIND = (
     "You have decided a signal of this trace before, so you know what the checks say "
@@ -90,6 +91,10 @@ def last_decided_by(*, project: Project, user: User) -> BlindLook | None:
 
 def _locked(look_id: int) -> BlindLook:
     # Alone: what is joined stands as it did before the wait for the lock.
+    # In the order of everybody who locks: traces before what is about them.
+    of = BlindLook.objects.filter(pk=look_id).values_list("trace_id", flat=True).first()
+    if of is not None:
+        keep_trace(of)
     return BlindLook.objects.select_for_update().get(pk=look_id)
 
 

@@ -41,7 +41,7 @@ from apps.review.transitions import (
     following,
 )
 from apps.screening.operations import StoredScreening
-from apps.traces.behind import mark_behind
+from apps.traces.behind import keep_trace, mark_behind
 
 
 class DecisionInput(msgspec.Struct, frozen=True):
@@ -113,6 +113,10 @@ def write_rescreened(signal: Signal, *, note: str) -> None:
 def _locked(signal_id: int) -> Signal:
     # Alone: what is joined stands as it did before the wait for the lock, and a signal
     # that shows another answer since then would not be found at all.
+    # In the order of everybody who locks: traces before what is about them.
+    of = Signal.objects.filter(pk=signal_id).values_list("trace_id", flat=True).first()
+    if of is not None:
+        keep_trace(of)
     return Signal.objects.select_for_update().get(pk=signal_id)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import msgspec
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Value
 
 from apps.accounts.models import Project, User
 from apps.engine.check import Answer, Level
@@ -191,15 +191,22 @@ def neighbours(
     )
     following = signals.filter(_beyond(where, signal, forward=True))
     preceding = signals.filter(_beyond(where, signal, forward=False)).reverse()
-    return (
-        preceding.values_list("pk", flat=True).first(),
-        following.values_list("pk", flat=True).first(),
-    )
+    sides = [
+        side.annotate(is_after=Value(is_after)).values_list("is_after", "pk")[:1]
+        for side, is_after in ((preceding, False), (following, True))
+    ]
+    # Each side walks its index to one row; both in one statement.
+    found = dict(sides[0].union(sides[1], all=True))
+    return found.get(False), found.get(True)
 
 
 def signal_of(*, project: Project, signal_id: int) -> Signal:
-    """One signal of this project; raises `Signal.DoesNotExist`."""
-    return with_rows(Signal.objects.filter(project=project)).get(pk=signal_id)
+    """One signal of this project with its trace and how settled that project's verdicts are.
+
+    Raises `Signal.DoesNotExist`.
+    """
+    rows = with_rows(Signal.objects.filter(project=project))
+    return rows.select_related("trace__project__projectverdict").get(pk=signal_id)
 
 
 def history_of(signal: Signal) -> QuerySet[HistoryEntry]:

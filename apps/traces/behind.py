@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
+from django.db import connection
 from django.db.models import QuerySet
 
 from apps.traces.models import Trace, Upload
@@ -58,7 +59,10 @@ def behind(
 
 def behind_count(project_id: int, name: str, *, work: Work = "screened_as") -> int:
     """With how many traces the work was not done by the rules called `name`."""
-    return sum(rows.count() for rows in _sides(project_id, name, work))
+    less, more = (
+        rows.order_by().values("pk") for rows in _sides(project_id, name, work)
+    )
+    return less.union(more, all=True).count()
 
 
 def score_again(*, trace_ids: Collection[int]) -> None:
@@ -92,6 +96,18 @@ def lock_traces(wanted: Sequence[Behind]) -> list[Trace]:
         .prefetch_related("task")
         .order_by("pk")
     )
+
+
+def keep_trace(trace_id: int) -> None:
+    """Keep a trace from being replaced or removed, for the caller's transaction.
+
+    To be called before a row of it is locked: the foreign key of that row may be checked
+    when the transaction ends, and whoever replaces the trace waits for the row.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM traces_trace WHERE id = %s FOR KEY SHARE", [trace_id]
+        )
 
 
 def lock_free_traces(trace_ids: Collection[int]) -> set[int]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import msgspec
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models import Count, F, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 
 from apps.accounts.models import Project
 from apps.engine.trace import (
@@ -202,14 +203,10 @@ def bodies_between(trace_id: int, *, first: int, last: int) -> dict[int, StoredB
     Reads only the chunks that hold them.
     """
     chunks = BodyChunk.objects.filter(trace_id=trace_id)
-    start = (
-        chunks.filter(first_seq__lte=first)
-        .order_by("-first_seq")
-        .values_list("first_seq", flat=True)
-        .first()
-    )
+    start = chunks.filter(first_seq__lte=first).order_by("-first_seq")
+    begin = Coalesce(Subquery(start.values("first_seq")[:1]), 0)
     found: dict[int, StoredBody] = {}
-    rows = chunks.filter(first_seq__gte=start or 0, first_seq__lte=last)
+    rows = chunks.filter(first_seq__gte=begin, first_seq__lte=last)
     for first_seq, data in rows.order_by("first_seq").values_list("first_seq", "data"):
         found.update(bodies_of(first_seq, bytes(data)))
     return {seq: body for seq, body in found.items() if first <= seq <= last}

@@ -69,7 +69,7 @@ class Place:
         """A trace of this project, or 404."""
         return _or_404(
             Trace.objects.filter(project=self.project, pk=trace_id)
-            .select_related("upload", "task")
+            .select_related("upload", "task", "project__projectverdict")
             .first()
         )
 

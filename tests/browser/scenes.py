@@ -209,7 +209,7 @@ def _define_some(project: Project, owner: User) -> None:
 
 def _review_some(project: Project, reviewer: User, owner: User) -> None:
     # What is masked stays open, so that the queue leads with it.
-    rows = Signal.objects.filter(project=project, is_masked=False)
+    rows = Signal.objects.filter(project=project, is_masked=False, state="open")
     signals = list(rows.order_by("-chance", "pk"))
     confirmed, dismissed, claimed = signals[:3]
     review.decide(

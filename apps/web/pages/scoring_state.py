@@ -7,6 +7,7 @@ import msgspec
 from apps.pipeline.scoring import asked_at_present
 from apps.scoring.operations import has_stale
 from apps.traces.behind import behind_count
+from apps.traces.models import Trace
 from apps.verdicts.operations import is_settled
 
 
@@ -35,3 +36,13 @@ def scoring_state(project_id: int, *, was_behind: bool = False) -> ScoringState:
     left = behind_count(project_id, name, work="scored_as")
     waits = left > 0 or has_stale(project_id) or not is_settled(project_id, name)
     return ScoringState(left=left, is_behind=waits, was_behind=was_behind)
+
+
+def trace_scoring(trace: Trace) -> ScoringState:
+    """Whether what is said of one trace is final; no query for a trace with its project.
+
+    It is while verdicts are settled by the very definitions that the trace was scored by.
+    """
+    settled = getattr(trace.project, "projectverdict", None)
+    waits = settled is None or settled.settled_as != (trace.scored_as or None)
+    return ScoringState(left=int(waits and not trace.scored_as), is_behind=waits)

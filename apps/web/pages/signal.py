@@ -43,7 +43,7 @@ from apps.web.forms import DecisionForm
 from apps.web.pages.agent_panel import AgentPanel, agent_panel
 from apps.web.pages.queue import fields_of, query_of
 from apps.web.pages.regression import KeepQuiet, keep_quiet_part
-from apps.web.pages.scoring_state import ScoringState, scoring_state
+from apps.web.pages.scoring_state import ScoringState, trace_scoring
 from apps.web.pages.steps import StepLine, step_lines
 from apps.web.pages.trace import window_in_words
 from apps.web.words import number_in_words
@@ -311,5 +311,5 @@ def signal_page(
         parameters=msgspec.json.encode(evidence.get("parameters") or {}).decode(),
         decision_note=_decision_note(history),
         panel=agent_panel(signal.trace),
-        scoring=scoring_state(place.project.pk),
+        scoring=trace_scoring(signal.trace),
     )

@@ -24,7 +24,7 @@ from apps.traces.transitions import RawKept, UploadSource
 from apps.web.access import Place
 from apps.web.numbers import whole
 from apps.web.pages.agent_panel import AgentPanel, agent_panel
-from apps.web.pages.scoring_state import ScoringState, scoring_state
+from apps.web.pages.scoring_state import ScoringState, trace_scoring
 from apps.web.pages.steps import StepLine, duration_between, step_lines
 from apps.web.pages.uploads import FORMAT_LABELS
 from apps.web.words import chance_in_words, number_in_words
@@ -180,5 +180,5 @@ def trace_page(place: Place, trace: Trace, query: Mapping[str, str]) -> TracePag
         labels=sorted(trace.labels.items()),
         metadata=sorted(trace.metadata.items()),
         panel=agent_panel(trace),
-        scoring=scoring_state(place.project.pk),
+        scoring=trace_scoring(trace),
     )
