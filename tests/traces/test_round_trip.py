@@ -112,14 +112,12 @@ def test_one_body_is_read_from_one_chunk(project, django_assert_num_queries):
     upload_traces(project, decay_trace(*range(1, 301)))
     trace = Trace.objects.get()
     assert BodyChunk.objects.filter(trace=trace).count() == 5
-    with django_assert_num_queries(2) as seen:
+    with django_assert_num_queries(1) as seen:
         kept = body_of_step(trace_id=trace.pk, seq=170)
     assert kept.body.output == "answer 170"
-    assert seen[1]["sql"].count("BETWEEN") == 0
-    chunks = BodyChunk.objects.filter(
-        trace=trace, first_seq__gte=128, first_seq__lt=171
-    )
-    assert chunks.count() == 1
+    with connection.cursor() as cursor:
+        cursor.execute(seen[0]["sql"])
+        assert [first_seq for first_seq, _ in cursor.fetchall()] == [128]
 
 
 def test_a_step_that_does_not_exist_has_no_body(project):

@@ -6,9 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
@@ -33,7 +31,8 @@ class Command(BaseCommand):
         except CannotStart as error:
             self.stderr.write(str(error))
             sys.exit(2)
-        sys.exit(_run_all(runs))
+        codes = [_pytest(words) for words in runs]
+        sys.exit(next((code for code in codes if code), 0))
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002
         """Refuse: the arguments belong to pytest and are read from the command line."""
@@ -41,11 +40,10 @@ class Command(BaseCommand):
 
 
 def runs_of(arguments: Sequence[str]) -> list[list[str]]:
-    """Return the words of each run of pytest; they run at the same time.
+    """Return the words of each run of pytest, one after another.
 
-    Without arguments everything runs on all cores: what needs no browser, and beside it
-    the browser tests in one process, which keeps a furnished site. Both wait for servers
-    and pages much of the time.
+    Without arguments everything runs on all cores: what needs no browser, then the
+    browser tests, of which each process keeps a furnished site.
 
     Raises:
         CannotStart: Browser tests are wanted and there is no Chromium.
@@ -55,39 +53,18 @@ def runs_of(arguments: Sequence[str]) -> list[list[str]]:
         return [[*extra, *arguments]]
     without = f"--ignore={BROWSER_TESTS}"
     first = [without, *on_all_cores(spare=1)]
-    second = [BROWSER_TESTS]
+    second = [BROWSER_TESTS, *on_all_cores()]
     return [first] if without in extra else [first, second]
 
 
-def _run_all(runs: Sequence[Sequence[str]]) -> int:
-    """Run pytest with each of these words; the first code that is not 0.
-
-    The first run is seen as it goes on, what the others say comes after it.
-    """
-    first, *others = runs
-    with ExitStack() as stack:
-        outputs = [stack.enter_context(TemporaryFile()) for _ in others]
-        started = [
-            stack.enter_context(_started(words, output))
-            for words, output in zip(others, outputs, strict=True)
-        ]
-        codes = [_started(first, None).wait()]
-        for process, output in zip(started, outputs, strict=True):
-            codes.append(process.wait())
-            output.seek(0)
-            sys.stdout.write(output.read().decode(errors="replace"))
-            sys.stdout.flush()
-    return next((code for code in codes if code), 0)
-
-
-def _started(words: Sequence[str], output: IO[bytes] | None) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # noqa: S603 - our own interpreter
+def _pytest(words: Sequence[str]) -> int:
+    done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-m", "pytest", *words],
         cwd=PROJECT_DIR,
         env=with_bytecode(os.environ),
-        stdout=output,
-        stderr=subprocess.STDOUT if output else None,
+        check=False,
     )
+    return done.returncode
 
 
 def with_bytecode(environ: Mapping[str, str]) -> dict[str, str]:
