@@ -12,7 +12,7 @@ from apps.agents.models import AgentName
 from apps.engine.agent_names import agent_key
 from apps.engine.trials import score_task
 from apps.engine.trials.scores import TraceScore as EngineTraceScore
-from apps.pipeline.scoring import asked_at_present, is_behind
+from apps.pipeline.scoring import is_behind
 from apps.review.masking import findings_in
 from apps.review.models import Signal
 from apps.scoring.definitions import ProjectAsked
@@ -30,6 +30,7 @@ from apps.scoring.storable import storable
 from apps.traces.contents import stored_contents
 from apps.traces.models import Trace
 from apps.verdicts.models import AgentVerdict, ProjectVerdict
+from apps.verdicts.progress import asked_at_present
 
 _SUMS = {
     "invocations": "invocations",

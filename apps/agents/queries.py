@@ -54,11 +54,10 @@ class Definitions(msgspec.Struct, frozen=True):
 
 
 def definitions_of(project_id: int) -> Definitions:
-    """What is asked in a project at present: four queries."""
-    names = dict(
-        AgentName.objects.filter(project_id=project_id).values_list("key", "agent_id")
-    )
-    agents = Agent.objects.filter(project_id=project_id).in_bulk(set(names.values()))
+    """What is asked in a project at present: three queries."""
+    rows = AgentName.objects.filter(project_id=project_id).select_related("agent")
+    names = {row.key: row.agent_id for row in rows}
+    agents = {row.agent_id: row.agent for row in rows}
     asked = (
         AgentDefinition.objects.filter(agent__in=agents)
         .order_by("agent_id", "-number")

@@ -25,11 +25,12 @@ from apps.api.verdict_documents import (
 from apps.api.views import ProjectView
 from apps.engine.consistency import Stability
 from apps.reports.agent_parts import colours_of
-from apps.reports.standing import standing_of
+from apps.reports.standing import standing_part
 from apps.scoring.models import AgentTaskScore, Conduct, TaskScore, TraceScore
 from apps.traces.models import Task, Trace
 from apps.verdicts.models import AgentVerdict
 from apps.verdicts.patterns import pattern_searches
+from apps.verdicts.progress import Progress
 from apps.verdicts.queries import project_standing, ranked_agents
 
 MOST_CONDUCTS = 5_000
@@ -45,7 +46,7 @@ class ScoredView(ProjectView):
     @property
     def scores(self) -> dict[str, Any]:
         """While `is_behind`, nothing of the answer is final."""
-        return scores_document(standing_of(self.project.pk).part)
+        return scores_document(standing_part(Progress(self.project.pk)))
 
 
 class Verdicts(ScoredView):

@@ -8,8 +8,7 @@ from django.db import transaction
 
 from apps.agents.exchange import Plan, take_file
 from apps.engine.agent_contracts import ContractsFile
-from apps.pipeline.scoring import wake_scoring
-from apps.verdicts.operations import unsettle
+from apps.pipeline.scoring import score_anew
 
 
 def take_definitions(
@@ -29,6 +28,5 @@ def take_definitions(
         plan = take_file(
             project_id=project_id, found=found, seen=seen, user_id=user_id, now=now
         )
-        unsettle(project_id)
-        wake_scoring(project_id=project_id)
+        score_anew(project_id=project_id)
     return plan

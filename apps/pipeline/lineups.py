@@ -22,7 +22,7 @@ from apps.review.adopting import settle
 from apps.review.ranking import is_unranked, rank_signals
 from apps.screening.lineup import lineup_of, pin_new_checks
 from apps.screening.operations import copy_answers, mark_screened
-from apps.traces.behind import Behind, behind, lock_traces
+from apps.traces.behind import Behind, behind, first_steps, lock_traces
 from apps.traces.streams import write_signal_counts
 
 Clock = Callable[[], datetime]
@@ -89,7 +89,7 @@ def answer_batch(waiting: Sequence[Behind], *, project_id: int, now: datetime) -
     hold all of them.
     """
     with transaction.atomic():
-        traces = lock_traces(_first_steps(waiting))
+        traces = lock_traces(first_steps(waiting, most=MOST_STEPS))
         if not traces:
             return 0
         # After the locks: what was adopted until now counts.
@@ -103,14 +103,3 @@ def answer_batch(waiting: Sequence[Behind], *, project_id: int, now: datetime) -
         write_signal_counts(counts)
         mark_screened(trace_ids=ids, lineup=lineup)
     return len(traces)
-
-
-def _first_steps(waiting: Sequence[Behind]) -> list[Behind]:
-    taken: list[Behind] = []
-    steps = 0
-    for one in waiting:
-        steps += one.step_count
-        if taken and steps > MOST_STEPS:
-            break
-        taken.append(one)
-    return taken

@@ -17,13 +17,12 @@ from django.db import transaction
 
 from apps.accounts.models import Project
 from apps.agents.operations import find_agents
-from apps.engine.contracts.fact_spec import FactSpec, decoded_fact
 from apps.engine.trials.scores import TraceScore
 from apps.pipeline.alone import alone
 from apps.pipeline.patterns import wake_search
 from apps.pipeline.waking import wake, wake_on_commit
 from apps.review.masking import findings_in, mark_masked_signals
-from apps.scoring.definitions import ProjectAsked, asked_in
+from apps.scoring.definitions import ProjectAsked
 from apps.scoring.operations import (
     Scored,
     drop_task_scores,
@@ -36,11 +35,10 @@ from apps.scoring.operations import (
 from apps.scoring.queries import in_groups, trials_of
 from apps.scoring.scored import task_score_of, trace_score_of
 from apps.screening.counting import sum_up
-from apps.screening.lineup import current_definitions
-from apps.screening.models import DefinitionKind
-from apps.traces.behind import Behind, behind, lock_traces
+from apps.traces.behind import Behind, behind, first_steps, lock_traces
 from apps.traces.contents import stored_contents
 from apps.verdicts.operations import is_settled, settle_verdicts, unsettle
+from apps.verdicts.progress import asked_at_present
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +60,15 @@ def wake_scoring(*, project_id: int) -> None:
     wake_on_commit("pipeline.score", project_id=project_id)
 
 
+def score_anew(*, project_id: int) -> None:
+    """Have a project scored by what is asked of it now, once the transaction commits.
+
+    From then on nothing that was settled before is told as final.
+    """
+    unsettle(project_id)
+    wake_scoring(project_id=project_id)
+
+
 def wake_projects_to_score(*, now: datetime) -> int:
     """Wake the scoring of every project in which something is behind; how many.
 
@@ -75,19 +82,6 @@ def wake_projects_to_score(*, now: datetime) -> int:
         else:
             wake_search(project_id=project_id, now=now)
     return count
-
-
-def asked_at_present(project_id: int) -> ProjectAsked:
-    """What is asked in a project, with the facts that it declared as planted."""
-    return asked_in(project_id, _facts(project_id))
-
-
-def _facts(project_id: int) -> list[tuple[str, FactSpec]]:
-    return [
-        (row.slug, decoded_fact(row.spec))
-        for row in current_definitions(project_id)
-        if row.kind == DefinitionKind.PLANTED_FACT
-    ]
 
 
 def is_behind(project_id: int) -> bool:
@@ -138,7 +132,7 @@ def score_batch(waiting: Sequence[Behind], *, project_id: int, now: datetime) ->
     hold all of them.
     """
     with transaction.atomic():
-        traces = lock_traces(_first_steps(waiting))
+        traces = lock_traces(first_steps(waiting, most=MOST_STEPS))
         if not traces:
             return 0
         # After the locks: what was defined until now counts.
@@ -201,14 +195,3 @@ def _score_tasks(project_id: int, ids: Sequence[int]) -> None:
             score=task_score_of(task_id, group),
             agents=agents,
         )
-
-
-def _first_steps(waiting: Sequence[Behind]) -> list[Behind]:
-    taken: list[Behind] = []
-    steps = 0
-    for one in waiting:
-        steps += one.step_count
-        if taken and steps > MOST_STEPS:
-            break
-        taken.append(one)
-    return taken

@@ -19,7 +19,7 @@ from apps.reports.assessment import AssessmentPart, ConsistencyPart, OutcomesPar
 from apps.reports.document import HeadlinePart
 from apps.reports.found_parts import memories_of, patterns_of
 from apps.reports.inert import one_line
-from apps.reports.standing import standing_of
+from apps.reports.standing import standing_part
 from apps.reports.trial_parts import (
     forks_of,
     least_stable,
@@ -29,6 +29,7 @@ from apps.reports.trial_parts import (
 )
 from apps.reports.words import number, plural
 from apps.verdicts.models import ProjectVerdict
+from apps.verdicts.progress import Progress
 
 _NO_TRACE: Final = "There is no trace yet, so no agent could be judged."
 _NOT_SCORED: Final = (
@@ -42,18 +43,18 @@ def assessment_of(project_id: int) -> AssessmentPart:
 
     It is of the whole project, whatever the report is narrowed to.
     """
-    standing = standing_of(project_id)
-    verdict = standing.verdict
+    progress = Progress(project_id)
+    verdict = progress.verdict
     rows = worst_verdicts(project_id)
     definitions, left_out = definition_parts(
-        standing.asked.definitions, rows, is_behind=standing.part.is_behind
+        progress.asked.definitions, rows, is_behind=progress.is_behind
     )
     tasks, consistency = task_counts(project_id)
     colours = colours_of(project_id)
     notes, notes_left_out = notes_of(project_id)
     found, unstable = least_stable(project_id, with_agents=sum(colours.values()) != 1)
     return AssessmentPart(
-        standing=standing.part,
+        standing=standing_part(progress),
         sentence="" if verdict is None else _sentence(verdict),
         traces=OutcomesPart() if verdict is None else _traces(verdict),
         tasks=tasks,

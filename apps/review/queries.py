@@ -11,6 +11,7 @@ from apps.accounts.models import Project, User
 from apps.engine.check import Answer, Level
 from apps.review.models import Draft, HistoryEntry, Signal
 from apps.review.transitions import SignalState
+from apps.scoring.queries import is_noted
 from apps.screening.lineup import LineUp
 from apps.screening.models import Screening
 
@@ -206,7 +207,11 @@ def signal_of(*, project: Project, signal_id: int) -> Signal:
     Raises `Signal.DoesNotExist`.
     """
     rows = with_rows(Signal.objects.filter(project=project))
-    return rows.select_related("trace__project__projectverdict").get(pk=signal_id)
+    return (
+        rows.select_related("trace__project__projectverdict")
+        .annotate(is_noted=is_noted("trace_id"))
+        .get(pk=signal_id)
+    )
 
 
 def history_of(signal: Signal) -> QuerySet[HistoryEntry]:

@@ -52,7 +52,7 @@ class ProjectAsked:
 def asked_in(
     project_id: int, facts: Sequence[tuple[str, FactSpec]] = ()
 ) -> ProjectAsked:
-    """What is asked in a project at present: four queries.
+    """What is asked in a project at present: three queries.
 
     `facts` are those that its planted-fact checks declare, by their slug.
     """

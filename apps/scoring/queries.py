@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef
 
 from apps.engine.trials.scores import ConductScore, Decided, Trial
 from apps.engine.trials.scores import TraceScore as EngineTraceScore
-from apps.scoring.models import Conduct, Extraction, TraceScore
+from apps.scoring.models import Conduct, Extraction, StaleTrace, TraceScore
 from apps.traces.models import Trace
 
 MOST_TRIALS = 500
 """So many trials of a task are scored; of a larger one the first of them."""
+
+
+def is_noted(trace_id: str = "pk") -> Exists:
+    """Whether a trace, whose id the query has under this name, is to be scored again."""
+    return Exists(StaleTrace.objects.filter(trace_id=OuterRef(trace_id)))
 
 
 def trials_of(

@@ -70,6 +70,18 @@ def score_again(*, trace_ids: Collection[int]) -> None:
     Trace.objects.filter(pk__in=trace_ids).exclude(scored_as="").update(scored_as="")
 
 
+def first_steps(waiting: Sequence[Behind], *, most: int) -> list[Behind]:
+    """The first of these traces that have `most` steps together; a larger one alone."""
+    taken: list[Behind] = []
+    steps = 0
+    for one in waiting:
+        steps += one.step_count
+        if taken and steps > most:
+            break
+        taken.append(one)
+    return taken
+
+
 def mark_behind(*, trace_id: int) -> None:
     """Have the line-up look at a trace again: its signals may not be what it gives."""
     Trace.objects.filter(pk=trace_id).update(screened_as="")

@@ -27,6 +27,7 @@ from apps.reports.models import Report
 from apps.review import blind
 from apps.review import queries as review
 from apps.review.models import BlindLook, Signal
+from apps.scoring.queries import is_noted
 from apps.screening.lineup import LineUp, lineup_of
 from apps.screening.models import RegressionCase
 from apps.screening.regression import cases_of
@@ -70,6 +71,7 @@ class Place:
         return _or_404(
             Trace.objects.filter(project=self.project, pk=trace_id)
             .select_related("upload", "task", "project__projectverdict")
+            .annotate(is_noted=is_noted())
             .first()
         )
 

@@ -42,6 +42,7 @@ from apps.traces.behind import behind  # noqa: E402
 from apps.traces.models import Task, Trace  # noqa: E402
 from apps.verdicts.operations import settle_verdicts  # noqa: E402
 from apps.verdicts.patterns import search_patterns  # noqa: E402
+from apps.verdicts.progress import asked_at_present  # noqa: E402
 from tests.benchmarks.desk_runs import TRIALS, desk_runs  # noqa: E402
 from tests.benchmarks.ingest import measured  # noqa: E402
 from tests.factories import make_project, make_user, upload_traces  # noqa: E402
@@ -84,7 +85,7 @@ def score(project: Project) -> dict[str, float]:
     _ask(project)
     spent["traces with a contract"] = _cpu(lambda: _score_traces(project))
     spent["tasks"] = _cpu(lambda: _score_tasks(project))
-    name = scoring.asked_at_present(project.pk).name
+    name = asked_at_present(project.pk).name
     now = timezone.now()
     spent["settling"] = _cpu(
         lambda: settle_verdicts(project_id=project.pk, name=name, now=now)
@@ -102,7 +103,7 @@ def _ask(project: Project) -> None:
 
 def _score_traces(project: Project) -> None:
     take_stale_traces(project_id=project.pk)
-    name = scoring.asked_at_present(project.pk).name
+    name = asked_at_present(project.pk).name
     while waiting := behind(
         project.pk, name, most=scoring.MOST_TRACES, work="scored_as"
     ):

@@ -9,10 +9,11 @@ import pytest
 from apps.agents.models import Agent
 from apps.agents.operations import Asked, define_agent
 from apps.pipeline import scoring
-from apps.pipeline.scoring import asked_at_present, is_behind, score_project
+from apps.pipeline.scoring import is_behind, score_project
 from apps.scoring.models import Conduct, TaskScore, TraceScore
 from apps.traces.behind import behind_count
 from apps.traces.models import Trace
+from apps.verdicts.progress import asked_at_present
 from tests.at_once import at_once
 from tests.benchmarks.desk_runs import desk_runs
 from tests.factories import NOW, make_project, upload_traces

@@ -11,8 +11,11 @@ from django.urls import reverse
 from msgspec.structs import replace
 
 from apps.agents.models import Agent
+from apps.agents.queries import current_definition
 from apps.engine.trace import Body, Step, StepKind
 from apps.review.models import BlindLook, Signal
+from apps.review.operations import DecisionInput, decide
+from apps.review.transitions import Verdict
 from apps.scoring.models import TaskScore, TraceScore
 from apps.screening.definitions import Wanted, define
 from apps.traces.models import Task, Trace
@@ -297,3 +300,40 @@ def test_a_blind_look_gives_away_neither_verdicts_nor_the_outcome(inside, kept):
         assert word not in text.lower()
     row = words(html_of(inside, "queue", kept)).split("Blind look:")[1]
     assert "agent" not in row.split("blind look")[0]
+
+
+class TestWhatIsFinal:
+    """A page of one trace says when what it shows of agents has been overtaken."""
+
+    def is_final(self, client, project, signal) -> bool:
+        pages = [
+            html_of(client, "trace", project, signal.trace_id),
+            html_of(client, "signal", project, signal.pk),
+        ]
+        waits = ["being brought up to date" in page for page in pages]
+        assert waits[0] == waits[1]
+        return not waits[0]
+
+    def test_a_new_contract_and_a_confirmed_signal_are_said_until_they_count(
+        self, inside, kept
+    ):
+        signal, owner = signal_at(kept, "clerk"), kept.members.get()
+        assert self.is_final(inside, kept, signal)
+        memory = Agent.objects.get(project=kept, key="memory")
+        inside.post(
+            reverse("agent-contract-new", args=[kept.slug, memory.pk]) + "?kind=regex",
+            {"act": "save", "name": "Says more", "pattern": "27", "number": "1"},
+        )
+        assert current_definition(memory).number == 2
+        assert not self.is_final(inside, kept, signal)
+        scored(kept)
+        assert self.is_final(inside, kept, signal)
+        decide(
+            signal_id=signal.pk,
+            user=owner,
+            decision=DecisionInput(verdict=Verdict.CONFIRM),
+            base_version=signal.version,
+        )
+        assert not self.is_final(inside, kept, signal)
+        scored(kept)
+        assert self.is_final(inside, kept, signal)

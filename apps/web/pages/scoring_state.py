@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from apps.pipeline.scoring import asked_at_present
-from apps.scoring.operations import has_stale
-from apps.traces.behind import behind_count
 from apps.traces.models import Trace
-from apps.verdicts.operations import is_settled
+from apps.verdicts.progress import Progress
 
 
 class ScoringState(msgspec.Struct, frozen=True):
@@ -32,17 +29,20 @@ class ScoringState(msgspec.Struct, frozen=True):
 
 def scoring_state(project_id: int, *, was_behind: bool = False) -> ScoringState:
     """How far the scoring of a project is: a fixed number of queries."""
-    name = asked_at_present(project_id).name
-    left = behind_count(project_id, name, work="scored_as")
-    waits = left > 0 or has_stale(project_id) or not is_settled(project_id, name)
-    return ScoringState(left=left, is_behind=waits, was_behind=was_behind)
+    found = Progress(project_id)
+    return ScoringState(
+        left=found.left, is_behind=found.is_behind, was_behind=was_behind
+    )
 
 
-def trace_scoring(trace: Trace) -> ScoringState:
+def trace_scoring(trace: Trace, *, is_noted: bool) -> ScoringState:
     """Whether what is said of one trace is final; no query for a trace with its project.
 
-    It is while verdicts are settled by the very definitions that the trace was scored by.
+    It is while verdicts are settled by the very definitions that the trace was scored by,
+    and nothing `is_noted` that has changed since.
     """
     settled = getattr(trace.project, "projectverdict", None)
-    waits = settled is None or settled.settled_as != (trace.scored_as or None)
-    return ScoringState(left=int(waits and not trace.scored_as), is_behind=waits)
+    is_last = settled is not None and settled.settled_as == trace.scored_as != ""
+    return ScoringState(
+        left=int(not trace.scored_as), is_behind=is_noted or not is_last
+    )

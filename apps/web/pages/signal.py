@@ -311,5 +311,7 @@ def signal_page(
         parameters=msgspec.json.encode(evidence.get("parameters") or {}).decode(),
         decision_note=_decision_note(history),
         panel=agent_panel(signal.trace),
-        scoring=trace_scoring(signal.trace),
+        scoring=trace_scoring(
+            signal.trace, is_noted=getattr(signal, "is_noted", False)
+        ),
     )

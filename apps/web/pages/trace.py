@@ -180,5 +180,5 @@ def trace_page(place: Place, trace: Trace, query: Mapping[str, str]) -> TracePag
         labels=sorted(trace.labels.items()),
         metadata=sorted(trace.metadata.items()),
         panel=agent_panel(trace),
-        scoring=trace_scoring(trace),
+        scoring=trace_scoring(trace, is_noted=getattr(trace, "is_noted", False)),
     )

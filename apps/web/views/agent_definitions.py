@@ -23,7 +23,7 @@ from apps.engine.extraction import (
     DecisionSpec,
     decoded_decision,
 )
-from apps.pipeline.scoring import wake_scoring
+from apps.pipeline.scoring import score_anew
 from apps.web.access import Place, in_project
 from apps.web.agent_decision_forms import DecisionForm, decision_initial
 from apps.web.agent_fields import THEN_KINDS
@@ -151,7 +151,7 @@ def _defined(
                 now=timezone.now(),
                 seen=form.seen(),
             )
-            wake_scoring(project_id=place.project.pk)
+            score_anew(project_id=place.project.pk)
     except WrongAgent as error:
         form.add_error(None, str(error))
         return False
@@ -254,7 +254,7 @@ def _replaced(
                 now=timezone.now(),
                 seen=whole(request.POST.get("number", "")),
             )
-            wake_scoring(project_id=place.project.pk)
+            score_anew(project_id=place.project.pk)
     except WrongAgent as error:
         return refusal(request, status=409, sentence=str(error))
     messages.success(request, f"{said} {SCORED_AGAIN}")

@@ -14,7 +14,7 @@ from apps.accounts.permissions import Permission, check_allowed
 from apps.agents.models import OutcomeDefinition
 from apps.agents.operations import Asked, WrongAgent, define_outcome
 from apps.agents.queries import outcome_definition
-from apps.pipeline.scoring import wake_scoring
+from apps.pipeline.scoring import score_anew
 from apps.web.access import Place, in_project
 from apps.web.agent_decision_forms import DecisionForm, ExpectationForm
 from apps.web.numbers import whole
@@ -103,7 +103,7 @@ def _write(place: Place, asked: Asked, seen: int | None) -> int:
             now=timezone.now(),
             seen=seen,
         )
-        wake_scoring(project_id=place.project.pk)
+        score_anew(project_id=place.project.pk)
     return row.number
 
 

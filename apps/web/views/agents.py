@@ -15,9 +15,8 @@ from apps.accounts.permissions import Permission
 from apps.agents import operations
 from apps.agents.models import Agent
 from apps.agents.operations import AskedMeanwhile, WrongAgent
-from apps.pipeline.scoring import wake_scoring
+from apps.pipeline.scoring import score_anew
 from apps.scoring.models import Conduct
-from apps.verdicts.operations import unsettle
 from apps.web.access import Place, in_project
 from apps.web.agent_decision_forms import AgentNameForm, ToolsForm
 from apps.web.forms import first_error
@@ -70,8 +69,7 @@ def _settled_again(place: Place, act: Callable[[], Agent]) -> Agent:
     """Do something that verdicts show, and have them settled again with it."""
     with transaction.atomic():
         done = act()
-        unsettle(place.project.pk)
-        wake_scoring(project_id=place.project.pk)
+        score_anew(project_id=place.project.pk)
     return done
 
 
@@ -112,7 +110,7 @@ def name_tools(request: HttpRequest, place: Place, agent_id: int) -> HttpRespons
             operations.name_writing_tools(
                 agent=found, tools=tools, seen=form.cleaned_data["seen"]
             )
-            wake_scoring(project_id=place.project.pk)
+            score_anew(project_id=place.project.pk)
     except WrongAgent as error:
         return refusal(request, status=409, sentence=str(error))
     messages.success(request, "Saved. Traces are scored again in the background.")
@@ -130,8 +128,7 @@ def remove(request: HttpRequest, place: Place, agent_id: int) -> HttpResponse:
     try:
         with transaction.atomic():
             operations.remove_agent(agent=found)
-            unsettle(place.project.pk)
-            wake_scoring(project_id=place.project.pk)
+            score_anew(project_id=place.project.pk)
     except WrongAgent as error:
         return refusal(request, status=409, sentence=str(error))
     messages.success(
@@ -156,7 +153,7 @@ def merge(request: HttpRequest, place: Place, agent_id: int) -> HttpResponse:
             keys = operations.merge_agents(
                 agent=found, into=into, user_id=place.user.pk, now=timezone.now()
             )
-            wake_scoring(project_id=place.project.pk)
+            score_anew(project_id=place.project.pk)
     except WrongAgent as error:
         return refusal(request, status=409, sentence=str(error))
     names = "1 name of" if len(keys) == 1 else f"{len(keys)} names of"
@@ -180,7 +177,7 @@ def give_name(request: HttpRequest, place: Place, agent_id: int) -> HttpResponse
     try:
         with transaction.atomic():
             after = _given(place, key, to)
-            wake_scoring(project_id=place.project.pk)
+            score_anew(project_id=place.project.pk)
     except WrongAgent as error:
         return refusal(request, status=409, sentence=str(error))
     messages.success(request, f"“{key or 'no name'}” now stands for “{after}”.")

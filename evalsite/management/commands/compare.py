@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,18 +11,25 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from apps.engine.contracts.patterns import BadPattern, wildcards
-from apps.engine.formats import FORMATS
 from apps.engine.trials import Asked
 from evalsite.offline.asking import CannotAsk, asked_in_file
+from evalsite.offline.command import (
+    FOUND,
+    INCOMPLETE,
+    WRONG_CALL,
+    add_file_arguments,
+    chosen_paths,
+    flush,
+    say,
+    write,
+    written,
+)
 from evalsite.offline.compare_table import table_of
 from evalsite.offline.comparing import Wanted, compared
 from evalsite.offline.document import Compared, document_of
 from evalsite.offline.reading import Complaint
 from evalsite.offline.sentences import complaint_line
 from evalsite.offline.trials import HowToScore
-from evalsite.walking import files_below
-
-MASKED, WRONG_CALL, INCOMPLETE = 1, 2, 3
 
 
 class Command(BaseCommand):
@@ -45,13 +50,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """The files, what is asked of agents, which tasks, and how to print."""
-        parser.add_argument(
-            "files",
-            nargs="+",
-            type=Path,
-            metavar="FILES",
-            help="files, folders and archives of traces; - is standard input",
-        )
+        add_file_arguments(parser)
         parser.add_argument(
             "--json", action="store_true", help="one JSON document instead of a table"
         )
@@ -73,16 +72,6 @@ class Command(BaseCommand):
             help="what forks are found by (default: %(default)s)",
         )
         parser.add_argument(
-            "--format",
-            choices=[one.slug for one in FORMATS],
-            help="read the files as this format instead of recognising it",
-        )
-        parser.add_argument(
-            "--each",
-            action="store_true",
-            help="read the files of folders one by one, instead of together as a zip",
-        )
-        parser.add_argument(
             "--exit-zero",
             action="store_true",
             help="end with 0 also when an agent is masked or red",
@@ -94,22 +83,12 @@ class Command(BaseCommand):
             wanted = _wanted(options)
         except (CannotAsk, BadPattern) as error:
             for sentence in getattr(error, "problems", (str(error),)):
-                _say(sentence)
+                say(sentence)
             sys.exit(WRONG_CALL)
-        paths = options["files"]
-        if options["each"]:
-            paths = list(files_below(paths))
-        found = compared(paths, wanted, hear=_hear)
+        found = compared(list(chosen_paths(options)), wanted, hear=_hear)
         document = document_of(found)
-        try:
+        with written():
             _print(document, as_json=options["json"])
-        except BrokenPipeError:
-            # Whoever read this has seen enough; Python would complain at its end.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        except OSError as error:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            _say(f"The answer could not be written: {error.strerror}.")
-            sys.exit(INCOMPLETE)
         sys.exit(_code(found, exit_zero=options["exit_zero"]))
 
 
@@ -135,28 +114,18 @@ def _code(found: Compared, *, exit_zero: bool) -> int:
     is_bad = any(
         one.is_masked or one.verdict.colour == "red" for one in found.project.agents
     )
-    return MASKED if is_bad and not exit_zero else 0
+    return FOUND if is_bad and not exit_zero else 0
 
 
 def _print(document: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
-        _write(f"{text}\n")
+        write(f"{text}\n")
     elif document["traces"]:
         for line in table_of(document):
-            _write(f"{line}\n")
-    sys.stdout.buffer.flush()
-
-
-def _write(text: str) -> None:
-    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+            write(f"{line}\n")
+    flush()
 
 
 def _hear(complaint: Complaint) -> None:
-    _say(complaint_line(complaint))
-
-
-def _say(line: str) -> None:
-    # What cannot be said must not end the command with the code of a finding.
-    with contextlib.suppress(OSError):
-        sys.stderr.write(line.encode("utf-8", "replace").decode() + "\n")
+    say(complaint_line(complaint))

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandParser
 
 from apps.engine.check import Check, Level
-from apps.engine.formats import FORMATS
 from evalsite.offline.answers import Answered, Found, screen_path
 from evalsite.offline.choosing import chosen_checks
+from evalsite.offline.command import (
+    FOUND,
+    INCOMPLETE,
+    WRONG_CALL,
+    add_file_arguments,
+    chosen_paths,
+    flush,
+    say,
+    write,
+    written,
+)
 from evalsite.offline.printers import Lines, Printer, Silence, Table
 from evalsite.offline.reading import Complaint
 from evalsite.offline.sarif import SarifLog
 from evalsite.offline.sentences import complaint_line, summary_lines
 from evalsite.offline.tally import Tally
-from evalsite.walking import files_below
 
-SIGNALS, WRONG_CALL, INCOMPLETE = 1, 2, 3
 NEVER: Final = "never"
 
 
@@ -45,13 +51,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """The files, the checks, how to print, and when to fail."""
-        parser.add_argument(
-            "files",
-            nargs="+",
-            type=Path,
-            metavar="FILES",
-            help="files, folders and archives of traces; - is standard input",
-        )
+        add_file_arguments(parser)
         printed = parser.add_mutually_exclusive_group()
         printed.add_argument(
             "--json", action="store_true", help="one JSON object a line for each answer"
@@ -84,16 +84,6 @@ class Command(BaseCommand):
             help="change a parameter; may be given several times",
         )
         parser.add_argument(
-            "--format",
-            choices=[one.slug for one in FORMATS],
-            help="read the files as this format instead of recognising it",
-        )
-        parser.add_argument(
-            "--each",
-            action="store_true",
-            help="read the files of folders one by one, instead of together as a zip",
-        )
-        parser.add_argument(
             "--fail-on",
             choices=[Level.REVIEW_SIGNAL.value, Level.TELEMETRY.value, NEVER],
             default=Level.REVIEW_SIGNAL.value,
@@ -108,24 +98,12 @@ class Command(BaseCommand):
                 only=options["check"], skipped=options["skip"], changes=options["set"]
             )
         except ValueError as error:
-            _say(str(error))
+            say(str(error))
             sys.exit(WRONG_CALL)
         run = _Run(checks, _printer(options, checks), options["fail_on"])
-        try:
-            run.over(_paths(options), slug=options["format"] or "")
-        except BrokenPipeError:
-            # Whoever read this has seen enough; Python would complain at its end.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        except OSError as error:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            _say(f"The answers could not be written: {error.strerror}.")
-            sys.exit(INCOMPLETE)
+        with written():
+            run.over(chosen_paths(options), slug=options["format"] or "")
         sys.exit(run.code)
-
-
-def _paths(options: dict[str, Any]) -> Iterable[Path]:
-    paths: Iterable[Path] = options["files"]
-    return files_below(paths) if options["each"] else paths
 
 
 def _printer(options: dict[str, Any], checks: tuple[Check, ...]) -> Printer:
@@ -159,44 +137,29 @@ class _Run:
             Level.TELEMETRY.value: self.tally.signals,
             NEVER: 0,
         }
-        return SIGNALS if counted[self.fail_on] else 0
+        return FOUND if counted[self.fail_on] else 0
 
     def over(self, paths: Iterable[Path], *, slug: str) -> None:
         """Screen the files and print; raises `BrokenPipeError` when nobody listens."""
-        _write(self.printer.begin())
+        write(self.printer.begin())
         for path in paths:
             for found in screen_path(path, self.checks, slug=slug):
                 self._take(found)
-            sys.stdout.buffer.flush()
+            flush()
         if not (self.tally.traces or self.tally.incomplete):
             self._take(Complaint("", "There is nothing to screen.", is_incomplete=True))
-        _write(self.printer.end(self.tally, self.code))
-        sys.stdout.buffer.flush()
-        _say_all(summary_lines(self.tally))
+        write(self.printer.end(self.tally, self.code))
+        flush()
+        for line in summary_lines(self.tally):
+            say(line)
 
     def _take(self, found: Found) -> None:
         if isinstance(found, Answered):
             self.tally.add(found)
-            _write(self.printer.answer(found))
+            write(self.printer.answer(found))
         elif isinstance(found, Complaint):
             self.tally.incomplete += found.is_incomplete
-            _write(self.printer.complaint(found))
-            _say(complaint_line(found))
+            write(self.printer.complaint(found))
+            say(complaint_line(found))
         else:
             self.tally.traces += 1
-
-
-def _write(text: str) -> None:
-    if text:
-        sys.stdout.buffer.write(text.encode("utf-8", "replace"))
-
-
-def _say_all(lines: Iterator[str]) -> None:
-    for line in lines:
-        _say(line)
-
-
-def _say(line: str) -> None:
-    # What cannot be said must not end the command with the code of a finding.
-    with contextlib.suppress(OSError):
-        sys.stderr.write(line.encode("utf-8", "replace").decode() + "\n")
