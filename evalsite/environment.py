@@ -27,3 +27,8 @@ def from_environment(kind: type[Settings], **chosen: Any) -> Settings:
             for item in error.errors()
         ]
         raise ImproperlyConfigured("; ".join(wrong) + ".") from None
+
+
+def listed(text: str) -> list[str]:
+    """The entries of a setting that is a list with commas between them."""
+    return [one.strip() for one in text.split(",") if one.strip()]

@@ -7,6 +7,7 @@ there before has its owner or its permissions changed.
 
 from __future__ import annotations
 
+import base64
 import fcntl
 import hashlib
 import os
@@ -74,6 +75,11 @@ class Places:
     def lock(self) -> Path:
         """File that the running supervisor holds locked."""
         return self.data_dir / "lock"
+
+    @property
+    def replay_key(self) -> Path:
+        """The key that secrets of replay targets are sealed with."""
+        return self.data_dir / "replay-key"
 
     @property
     def secret_key(self) -> Path:
@@ -165,7 +171,11 @@ def prepare(places: Places, *, account: Account | None) -> None:
         for private in (places.valkey, places.sockets):
             _make_folder(private, 0o700, account)
             _refuse_foreign(private, account)
-        _make_secret_key(places.secret_key)
+        _make_key(places.secret_key, secrets.token_urlsafe(48))
+        _make_key(
+            places.replay_key,
+            base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+        )
     except OSError as error:
         raise CannotStart(
             f"The data folder {places.data_dir} cannot be used: {error}. "
@@ -209,12 +219,12 @@ def _refuse_foreign(path: Path, account: Account | None) -> None:
     )
 
 
-def _make_secret_key(path: Path) -> None:
+def _make_key(path: Path, key: str) -> None:
     if path.exists():
         return
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as stream:
-        stream.write(secrets.token_urlsafe(48) + "\n")
+        stream.write(key + "\n")
 
 
 @contextmanager

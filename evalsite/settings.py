@@ -13,8 +13,8 @@ from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from evalsite.embedded import default_data_dir, embedded_urls
-from evalsite.environment import from_environment
-from evalsite.raw_key import raw_keys
+from evalsite.environment import from_environment, listed
+from evalsite.sealing_keys import raw_keys, replay_keys
 from evalsite.secret_key import lasting_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -50,6 +50,20 @@ class Environment(BaseSettings):
     live_max_waiting_bytes: int = Field(default=1_000_000_000, gt=0)
     live_max_project_waiting_bytes: int = Field(default=250_000_000, gt=0)
     live_max_delay_seconds: int = Field(default=300, ge=1)
+    replay_key: SecretStr = SecretStr("")
+    replay_hosts: str = ""
+    replay_callables: str = ""
+    replay_commands: str = ""
+    replay_handlers: str = ""
+    replay_folders: str = ""
+    replay_least_isolation: Literal["namespaces", "landlock_seccomp", "none"] = (
+        "landlock_seccomp"
+    )
+    replay_prices: str = ""
+    replay_stub_url: str = ""
+    replay_max_runs: int = Field(default=1_000, ge=1)
+    replay_max_calls_per_day: int = Field(default=10_000, ge=0)
+    replay_max_money_per_day: float = Field(default=0, ge=0)
 
 
 env = from_environment(Environment)
@@ -84,7 +98,7 @@ SECRET_KEY_IS_LASTING = bool(_lasting_key)
 # web server, the worker and beat ask `require_lasting_key` first.
 SECRET_KEY = _lasting_key or secrets.token_urlsafe(48)
 DEBUG = env.debug
-ALLOWED_HOSTS = [host.strip() for host in env.allowed_hosts.split(",") if host.strip()]
+ALLOWED_HOSTS = listed(env.allowed_hosts)
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -101,6 +115,7 @@ INSTALLED_APPS = [
     "apps.agents",
     "apps.screening",
     "apps.scoring",
+    "apps.replays",
     "apps.live",
     "apps.verdicts",
     "apps.review",
@@ -213,6 +228,20 @@ LIVE_MAX_TRACE_SPANS = env.live_max_trace_spans
 LIVE_MAX_WAITING_BYTES = env.live_max_waiting_bytes
 LIVE_MAX_PROJECT_WAITING_BYTES = env.live_max_project_waiting_bytes
 LIVE_MAX_DELAY_SECONDS = env.live_max_delay_seconds
+
+# Only the operator may widen what a replay can reach; a project chooses among these.
+REPLAY_KEYS: list[bytes] = replay_keys(env.replay_key.get_secret_value(), env.data_dir)
+REPLAY_HOSTS = listed(env.replay_hosts)
+REPLAY_CALLABLES = listed(env.replay_callables)
+REPLAY_COMMANDS = listed(env.replay_commands)
+REPLAY_HANDLERS = listed(env.replay_handlers)
+REPLAY_FOLDERS = listed(env.replay_folders)
+REPLAY_LEAST_ISOLATION: str = env.replay_least_isolation
+REPLAY_PRICES = env.replay_prices
+REPLAY_STUB_URL = env.replay_stub_url.rstrip("/")
+REPLAY_MAX_RUNS = env.replay_max_runs
+REPLAY_MAX_CALLS_PER_DAY = env.replay_max_calls_per_day
+REPLAY_MAX_MONEY_PER_DAY = env.replay_max_money_per_day
 
 REDIS_URL = env.redis_url or _embedded_redis
 

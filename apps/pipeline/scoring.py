@@ -32,7 +32,7 @@ from apps.scoring.operations import (
     write_task_score,
     write_trace_scores,
 )
-from apps.scoring.queries import in_groups, trials_of
+from apps.scoring.queries import in_groups, replay_tasks, trials_of
 from apps.scoring.scored import task_score_of, trace_score_of
 from apps.screening.counting import sum_up
 from apps.traces.behind import Behind, behind, first_steps, lock_traces
@@ -140,9 +140,14 @@ def score_batch(waiting: Sequence[Behind], *, project_id: int, now: datetime) ->
         late = [trace for trace in traces if trace.scored_as != asked.name]
         findings = findings_in([trace.pk for trace in late])
         scored = [
-            Scored(pk, trace_score_of(content, asked.asked, findings.get(pk, ())))
+            Scored(
+                content.trace.pk,
+                trace_score_of(
+                    content, asked.asked, findings.get(content.trace.pk, ())
+                ),
+                is_replay=content.trace.is_replay,
+            )
             for content in stored_contents(late)
-            for pk in (content.trace.pk,)
         ]
         recorded = [one.name for item in scored for one in item.score.conducts]
         found = find_agents(project_id=project_id, recorded=recorded, now=now)
@@ -187,10 +192,11 @@ def score_tasks(*, project_id: int) -> int:
 
 def _score_tasks(project_id: int, ids: Sequence[int]) -> None:
     agents, trials = trials_of(ids)
+    replays = replay_tasks(trials)
     drop_task_scores(task_ids=[pk for pk in ids if pk not in trials])
     for task_id, group in trials.items():
         write_task_score(
-            project_id=project_id,
+            project_id=None if task_id in replays else project_id,
             task_id=task_id,
             score=task_score_of(task_id, group),
             agents=agents,

@@ -1,0 +1,1 @@
+"""Isolation replays: targets, cases, batches and runs, as tables and acts."""

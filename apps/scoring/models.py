@@ -1,7 +1,8 @@
 """Tables of what agents did in traces and what the trials of a task have in common.
 
 Every row can be made again from the traces and the definitions of the project, whose
-name `traces.Trace.scored_as` holds.
+name `traces.Trace.scored_as` holds. Scores of replays have no project, so that nothing
+that is counted over a project counts them.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ class TraceScore(Extraction):
     """
 
     trace = models.OneToOneField(Trace, on_delete=models.CASCADE, primary_key=True)
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
+    project = models.ForeignKey(
+        Project, null=True, on_delete=models.CASCADE, db_index=False
+    )
     outcome = models.CharField(max_length=8)
     outcome_reason = models.TextField(blank=True)
     points = models.BinaryField(default=bytes)
@@ -134,7 +137,9 @@ class TaskScore(models.Model):
     """
 
     task = models.OneToOneField(Task, on_delete=models.CASCADE, primary_key=True)
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
+    project = models.ForeignKey(
+        Project, null=True, on_delete=models.CASCADE, db_index=False
+    )
     trials = models.IntegerField()
     passed = models.IntegerField()
     failed = models.IntegerField()

@@ -93,6 +93,7 @@ class Scored(msgspec.Struct, frozen=True):
 
     trace_id: int
     score: EngineTraceScore
+    is_replay: bool = False
 
 
 def write_trace_scores(
@@ -119,7 +120,7 @@ def write_trace_scores(
             for conduct in one.score.conducts
         ),
     )
-    Trace.objects.filter(pk__in=ids).update(scored_as=name)
+    Trace.everything.filter(pk__in=ids).update(scored_as=name)
 
 
 def _decided(decided: Decided) -> tuple[Any, ...]:
@@ -143,7 +144,7 @@ def _trace_row(project_id: int, one: Scored) -> tuple[Any, ...]:
     return (
         *_decided(score.decided),
         one.trace_id,
-        project_id,
+        None if one.is_replay else project_id,
         score.outcome,
         storable_text(score.outcome_reason),
         score.points,
@@ -188,12 +189,15 @@ def _conduct_row(one: Scored, conduct: ConductScore, agent: int) -> tuple[Any, .
 
 def write_task_score(
     *,
-    project_id: int,
+    project_id: int | None,
     task_id: int,
     score: EngineTaskScore,
     agents: Mapping[str, int],
 ) -> None:
-    """Write the score of one task over what was there, in the caller's transaction."""
+    """Write the score of one task over what was there, in the caller's transaction.
+
+    `project_id` is None for a task of replays.
+    """
     drop_task_scores(task_ids=[task_id])
     plain = msgspec.structs.asdict(score)
     plain.pop("agents")
@@ -280,7 +284,7 @@ def take_stale_traces(*, project_id: int, most: int = MOST_NOTED) -> int:
     if not noted:
         return 0
     free = lock_free_traces(noted)
-    held = set(Trace.objects.filter(pk__in=noted - free).values_list("pk", flat=True))
+    held = set(Trace.everything.filter(pk__in=noted - free).values_list("pk", flat=True))
     score_again(trace_ids=free)
     notes.filter(trace_id__in=noted - held).delete()
     return len(free)

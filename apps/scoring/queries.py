@@ -10,7 +10,7 @@ from django.db.models import Count, Exists, OuterRef
 from apps.engine.trials.scores import ConductScore, Decided, Trial
 from apps.engine.trials.scores import TraceScore as EngineTraceScore
 from apps.scoring.models import Conduct, Extraction, StaleTrace, TraceScore
-from apps.traces.models import Trace
+from apps.traces.models import Task, Trace
 
 MOST_TRIALS = 500
 """So many trials of a task are scored; of a larger one the first of them."""
@@ -30,7 +30,7 @@ def trials_of(
     task is noted again.
     """
     rows = (
-        Trace.objects.filter(task_id__in=task_ids)
+        Trace.everything.filter(task_id__in=task_ids)
         .exclude(scored_as="")
         .order_by("task_id", "trial", "id")
         .values_list("pk", "task_id", "trial", "name")
@@ -57,12 +57,18 @@ def trials_of(
     return agents, dict(trials)
 
 
+def replay_tasks(task_ids: Collection[int]) -> set[int]:
+    """Which of these tasks are of replays. One query."""
+    rows = Task.everything.filter(pk__in=task_ids, is_replay=True)
+    return set(rows.values_list("pk", flat=True))
+
+
 def in_groups(task_ids: Collection[int], *, most: int) -> Iterator[list[int]]:
     """The tasks in groups of at most `most` scored trials; a larger task comes alone.
 
     One query.
     """
-    rows = Trace.objects.filter(task_id__in=task_ids).exclude(scored_as="")
+    rows = Trace.everything.filter(task_id__in=task_ids).exclude(scored_as="")
     counted = dict(rows.order_by().values_list("task_id").annotate(trials=Count("pk")))
     taken: list[int] = []
     trials = 0

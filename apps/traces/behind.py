@@ -28,8 +28,10 @@ class Behind(msgspec.Struct, frozen=True):
 
 
 def _sides(project_id: int, name: str, work: Work) -> list[QuerySet[Trace]]:
+    # Replays are scored and never screened: chance is counted over what was recorded.
+    kept = Trace.objects if work == "screened_as" else Trace.everything
     # Two ranges of the index; "not equal" would read all of it.
-    rows = Trace.objects.filter(project_id=project_id)
+    rows = kept.filter(project_id=project_id)
     return [rows.filter(**{f"{work}__{side}": name}) for side in ("lt", "gt")]
 
 
@@ -67,7 +69,7 @@ def behind_count(project_id: int, name: str, *, work: Work = "screened_as") -> i
 
 def score_again(*, trace_ids: Collection[int]) -> None:
     """Have traces scored again: what their score rests on is not what it was."""
-    Trace.objects.filter(pk__in=trace_ids).exclude(scored_as="").update(scored_as="")
+    Trace.everything.filter(pk__in=trace_ids).exclude(scored_as="").update(scored_as="")
 
 
 def first_steps(waiting: Sequence[Behind], *, most: int) -> list[Behind]:
@@ -93,7 +95,7 @@ def lock_traces(wanted: Sequence[Behind]) -> list[Trace]:
     Returns the locked traces by id, with their tasks.
     """
     uploads = (
-        Upload.objects.select_for_update(skip_locked=True, no_key=True)
+        Upload.everything.select_for_update(skip_locked=True, no_key=True)
         .filter(pk__in={one.upload_id for one in wanted})
         .order_by("pk")
     )
@@ -102,7 +104,7 @@ def lock_traces(wanted: Sequence[Behind]) -> list[Trace]:
     if not ids:
         return []
     return list(
-        Trace.objects.select_for_update(of=("self",), skip_locked=True, no_key=True)
+        Trace.everything.select_for_update(of=("self",), skip_locked=True, no_key=True)
         .filter(pk__in=ids)
         # Not joined: a trace that was moved a moment ago would come without its task.
         .prefetch_related("task")
@@ -124,7 +126,7 @@ def keep_trace(trace_id: int) -> None:
 
 def lock_free_traces(trace_ids: Collection[int]) -> set[int]:
     """Lock the traces among these that nobody holds, for the caller's transaction."""
-    rows = Trace.objects.select_for_update(skip_locked=True, no_key=True).filter(
+    rows = Trace.everything.select_for_update(skip_locked=True, no_key=True).filter(
         pk__in=trace_ids
     )
     return set(rows.order_by("pk").values_list("pk", flat=True))
@@ -135,5 +137,5 @@ def lock_whole_traces(trace_ids: Collection[int]) -> None:
 
     The caller holds their upload.
     """
-    rows = Trace.objects.select_for_update().filter(pk__in=trace_ids).order_by("pk")
+    rows = Trace.everything.select_for_update().filter(pk__in=trace_ids).order_by("pk")
     list(rows.values_list("pk", flat=True))

@@ -1,5 +1,9 @@
 """Tables of uploads, traces, agent invocations, steps, bodies, tasks.
 
+The recordings of replays are traces too, and lie in the same tables. `objects` never
+gives them out: what an agent did alone must not be counted among what was recorded.
+Whoever wants both asks `everything`.
+
 Steps are narrow rows; what people read lies in compressed chunks beside them. A
 missing count is NULL with a state, and the database refuses a count without one.
 """
@@ -35,11 +39,36 @@ FLAG_PLACEHOLDER = 1
 FLAG_RESETS_CONTEXT = 2
 
 
+_REPLAY = UploadSource.REPLAY.value
+
+
+class RecordedUploads(models.Manager["Upload"]):
+    """Uploads of what was recorded; a batch of replays is none."""
+
+    def get_queryset(self) -> models.QuerySet[Upload]:
+        return super().get_queryset().exclude(source=_REPLAY)
+
+
+class RecordedTasks(models.Manager["Task"]):
+    """Tasks of recorded traces."""
+
+    def get_queryset(self) -> models.QuerySet[Task]:
+        return super().get_queryset().filter(is_replay=False)
+
+
+class RecordedTraces(models.Manager["Trace"]):
+    """Traces that were recorded, not those of replays."""
+
+    def get_queryset(self) -> models.QuerySet[Trace]:
+        return super().get_queryset().filter(is_replay=False)
+
+
 class Upload(models.Model):
     """One received file. Its bytes lie in the store under their SHA-256, unchanged.
 
     With the source `live` it is what came live in one day: no bytes are kept, `sha256`
-    is a name for the day, and it is done from the start.
+    is a name for the day, and it is done from the start. With the source `replay` it
+    holds the recordings of one batch in the same way.
 
     The counters are written with each batch, so they are the progress while reading
     and the receipt afterwards; `readers` lists who read what: member, format, version
@@ -61,7 +90,7 @@ class Upload(models.Model):
     size = models.BigIntegerField()
     name = models.CharField(max_length=255)
     source = models.CharField(
-        max_length=4,
+        max_length=6,
         choices=[(s.value, s.value) for s in UploadSource],
         default=UploadSource.FILE.value,
         db_default=UploadSource.FILE.value,
@@ -116,7 +145,11 @@ class Upload(models.Model):
     redactions = models.JSONField(default=dict, db_default={})
     reduced = models.JSONField(null=True)
 
+    objects = RecordedUploads()
+    everything = models.Manager["Upload"]()
+
     class Meta:
+        base_manager_name = "everything"
         constraints = [
             models.UniqueConstraint(
                 fields=["project", "sha256"], name="same_bytes_same_upload"
@@ -160,7 +193,8 @@ class Task(models.Model):
     """The input that several traces share; each of them is a trial of it.
 
     `source` says who said so: the file, the same root input, or a person. `title` is
-    how the input begins, for tasks that were found by it.
+    how the input begins, for tasks that were found by it. The trials of a replay task
+    are the runs of one case in one regime of one batch.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
@@ -172,10 +206,17 @@ class Task(models.Model):
         db_default=TaskSource.FILE.value,
     )
     title = models.CharField(max_length=300, blank=True, db_default="")
+    is_replay = models.BooleanField(default=False, db_default=False)
+
+    objects = RecordedTasks()
+    everything = models.Manager["Task"]()
 
     class Meta:
+        base_manager_name = "everything"
         constraints = [
-            models.UniqueConstraint(fields=["project", "key"], name="task_key_unique")
+            models.UniqueConstraint(
+                fields=["project", "key", "is_replay"], name="task_key_unique"
+            )
         ]
 
     def __str__(self) -> str:
@@ -187,6 +228,7 @@ class Trace(models.Model):
 
     `input_hash` is that of the root input, by which trials are found where the file
     names no task. What a person set (`is_task_set`) is never changed by finding.
+    `is_replay`: it is the recording of a run of one agent alone.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
@@ -229,8 +271,13 @@ class Trace(models.Model):
     traits = ArrayField(models.TextField(), default=list, db_default=[])
     screened_as = models.CharField(max_length=16, blank=True, default="", db_default="")
     scored_as = models.CharField(max_length=16, blank=True, default="", db_default="")
+    is_replay = models.BooleanField(default=False, db_default=False)
+
+    objects = RecordedTraces()
+    everything = models.Manager["Trace"]()
 
     class Meta:
+        base_manager_name = "everything"
         constraints = [
             models.UniqueConstraint(
                 fields=["upload", "ordinal"], name="one_trace_per_place_in_upload"

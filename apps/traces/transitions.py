@@ -15,10 +15,11 @@ class UploadState(StrEnum):
 
 
 class UploadSource(StrEnum):
-    """How the traces of an upload came: in a file, or span by span while they ran."""
+    """How the traces of an upload came: in a file, live, or out of a batch of replays."""
 
     FILE = "file"
     LIVE = "live"
+    REPLAY = "replay"
 
 
 class RawKept(StrEnum):

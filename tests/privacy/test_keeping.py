@@ -32,7 +32,7 @@ from apps.traces.storage import (
     new_key as new_key_text,
 )
 from apps.traces.transitions import NotPossibleNow, RawKept
-from evalsite.raw_key import raw_keys
+from evalsite.sealing_keys import raw_keys
 from tests.factories import NOW, make_project
 
 pytestmark = pytest.mark.django_db

@@ -6,6 +6,7 @@ outcome masks nothing.
 
 from __future__ import annotations
 
+from apps.engine.masking.alone import AloneEvidence
 from apps.engine.masking.colours import (
     COLOURS,
     OUTCOME_WORDS,
@@ -33,11 +34,10 @@ from apps.engine.masking.masking import (
     outcome_of,
     outcome_of_trials,
 )
+from apps.engine.masking.reasons import Reason, ReasonCode
 from apps.engine.masking.verdict import (
     AgentEvidence,
     Extent,
-    Reason,
-    ReasonCode,
     Verdict,
     verdict_of,
 )
@@ -49,6 +49,7 @@ __all__ = [
     "WORDS",
     "AgentCounts",
     "AgentEvidence",
+    "AloneEvidence",
     "Colour",
     "ColourWords",
     "Extent",

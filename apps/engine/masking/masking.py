@@ -14,8 +14,10 @@ from typing import Final
 import msgspec
 
 from apps.engine.consistency import Share, counted, share
+from apps.engine.masking.alone import worst_alone
 from apps.engine.masking.colours import COLOURS, Colour, OutcomeColour
-from apps.engine.masking.verdict import Reason, ReasonCode, Verdict
+from apps.engine.masking.reasons import Reason, ReasonCode
+from apps.engine.masking.verdict import Verdict
 from apps.engine.trace import Outcome, OutcomeKind
 
 MASKABLE: Final = frozenset({Colour.RED, Colour.UNSTABLE})
@@ -69,7 +71,7 @@ class OutcomeCounts(msgspec.Struct, frozen=True):
 
 
 class Masking(msgspec.Struct, frozen=True):
-    """An agent that is red or unstable behind green outcomes.
+    """An agent that is red or unstable behind green outcomes, there or in replays.
 
     `colour` is the worst that was masked; `traces` and `tasks` count where, of those
     that passed and exercise it. `reasons` are those of the agent's own verdict.
@@ -217,7 +219,7 @@ def _maskings(
     found = [
         _masking(each, verdicts.get(each.agent), traces)
         for each in counts
-        if each.traces.share.k or each.tasks.share.k
+        if each.traces.share.k or each.tasks.share.k or _alone(each, verdicts)
     ]
     return tuple(
         sorted(
@@ -232,22 +234,39 @@ def _maskings(
     )
 
 
+def _alone(each: AgentCounts, verdicts: Mapping[str, Verdict]) -> Colour | None:
+    """The colour of replays that green traces which exercise the agent hide."""
+    verdict = verdicts.get(each.agent)
+    if verdict is None or not each.traces.passed:
+        return None
+    return worst_alone(verdict.reasons)
+
+
 def _masking(
     each: AgentCounts, verdict: Verdict | None, traces: OutcomeCounts
 ) -> Masking:
-    is_red = each.traces.red or each.tasks.red
+    reasons = verdict.reasons if verdict else ()
+    alone = worst_alone(reasons) if each.traces.passed else None
+    is_red = each.traces.red or each.tasks.red or alone is Colour.RED
     return Masking(
         agent=each.agent,
         colour=Colour.RED if is_red else Colour.UNSTABLE,
         traces=each.traces.share,
         tasks=each.tasks.share,
-        headline=_masking_words(each, traces),
-        reasons=verdict.reasons if verdict else (),
+        headline=_masking_words(each, traces, alone),
+        reasons=reasons,
     )
 
 
-def _masking_words(each: AgentCounts, traces: OutcomeCounts) -> str:
+def _masking_words(
+    each: AgentCounts, traces: OutcomeCounts, alone: Colour | None
+) -> str:
     """`memory is red in 3 of 12 traces that passed`, of tasks where no trace is."""
+    if alone is not None and not each.traces.share.k and not each.tasks.share.k:
+        return (
+            f"{each.agent} is {alone.value} alone, in replays, and in none of the "
+            f"{counted(each.traces.passed, 'trace')} that passed and exercise it"
+        )
     is_of_traces = bool(each.traces.share.k)
     found = each.traces if is_of_traces else each.tasks
     words = (
@@ -256,7 +275,8 @@ def _masking_words(each: AgentCounts, traces: OutcomeCounts) -> str:
     )
     if is_of_traces and found.passed < traces.passed:
         words += f" and exercise it ({traces.passed:,} passed in all)"
-    return f"{words}, unknown in {found.unknown:,}" if found.unknown else words
+    words = f"{words}, unknown in {found.unknown:,}" if found.unknown else words
+    return f"{words}; in replays it is {alone.value} alone" if alone else words
 
 
 def _colours(found: Masked) -> str:

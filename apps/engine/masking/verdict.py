@@ -12,8 +12,16 @@ from typing import Final
 
 import msgspec
 
-from apps.engine.consistency import Share, counted, share
+from apps.engine.consistency import counted
+from apps.engine.masking.alone import (
+    NOT_RUN,
+    AloneEvidence,
+    beside_alone,
+    red_alone,
+    unstable_alone,
+)
 from apps.engine.masking.colours import Colour
+from apps.engine.masking.reasons import Reason, ReasonCode, reason_of
 
 
 class Extent(StrEnum):
@@ -22,47 +30,6 @@ class Extent(StrEnum):
     TRACE = "trace"
     TASK = "task"
     PROJECT = "project"
-
-
-class ReasonCode(StrEnum):
-    """Why a verdict is what it is, or what it leaves open."""
-
-    CONTRACT_BROKEN = "contract_broken"
-    FINDING = "finding"
-    FACT_LOST = "fact_lost"
-    FACT_CONTRADICTED = "fact_contradicted"
-    NON_DETERMINISTIC = "non_deterministic"
-    DRIFTING = "drifting"
-    NOT_EXERCISED = "not_exercised"
-    NO_CONTRACT = "no_contract"
-    NONE_APPLIED = "none_applied"
-    ALL_UNDECIDED = "all_undecided"
-    ALL_FAILED = "all_failed"
-    CONTRACTS_HELD = "contracts_held"
-    FACTS_RECALLED = "facts_recalled"
-    TASKS_STABLE = "tasks_stable"
-    STABLE_BUT_WRONG = "stable_but_wrong"
-    INVOCATIONS_FAILED = "invocations_failed"
-    UNDECIDED = "undecided"
-    NEVER_APPLIED = "never_applied"
-    TASKS_INSUFFICIENT = "tasks_insufficient"
-
-
-class Reason(msgspec.Struct, frozen=True):
-    """A sentence for people with its code and its counts, `k` of `n`.
-
-    `n` is `None` where a count has no denominator (three findings).
-    """
-
-    code: ReasonCode
-    sentence: str
-    k: int
-    n: int | None = None
-
-    @property
-    def share(self) -> Share | None:
-        """`k` of `n` with its interval, `None` where there is no denominator."""
-        return None if self.n is None else share(self.k, self.n)
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -85,7 +52,8 @@ class AgentEvidence(msgspec.Struct, frozen=True, kw_only=True):
     count tasks by consistency, `stable_but_wrong` is among the stable. `recalled`,
     `lost` and `contradicted` count planted facts. `findings` are signals that a person
     confirmed or a second measure supports. `invocations` were recorded, `failed` of
-    them ended in an error. `traces` and `tasks` are those that exercise the agent.
+    them ended in an error. `traces` and `tasks` are those that exercise the agent. `alone`
+    are the counts of its replays.
     """
 
     agent: str
@@ -109,6 +77,7 @@ class AgentEvidence(msgspec.Struct, frozen=True, kw_only=True):
     lost: int = 0
     contradicted: int = 0
     findings: int = 0
+    alone: AloneEvidence = NOT_RUN
 
     @property
     def applied(self) -> int:
@@ -131,14 +100,18 @@ def verdict_of(evidence: AgentEvidence) -> Verdict:
     """The verdict that the evidence allows.
 
     Red if a contract broke, a finding exists or a planted fact was lost or
-    contradicted. Else unstable if any task is drifting or non-deterministic. Else
-    green if the agent was exercised, at least one contract held and not every
-    invocation failed. Else unknown, and the first reason says why. Raises `ValueError`
-    for counts that contradict each other.
+    contradicted, or if one of these or a breach came in a replay. Else unstable if any
+    task, or group of replays, is drifting or non-deterministic. Else green if the agent
+    was exercised, at least one contract held and not every invocation failed. Else
+    unknown, and the first reason says why. Replays alone never make an agent green.
+    Raises `ValueError` for counts that contradict each other.
     """
     _check(evidence)
-    red, unstable = _red(evidence), _unstable(evidence)
-    missing, beside, gaps = _missing(evidence), _beside(evidence), _gaps(evidence)
+    alone = evidence.alone
+    red = (*_red(evidence), *red_alone(alone))
+    unstable = (*_unstable(evidence), *unstable_alone(alone))
+    beside = (*_beside(evidence), *beside_alone(alone))
+    missing, gaps = _missing(evidence), _gaps(evidence)
     if red or unstable:
         colour = Colour.RED if red else Colour.UNSTABLE
         return Verdict(colour, (*red, *unstable, *beside), (*missing, *gaps))
@@ -168,7 +141,7 @@ def _red(found: AgentEvidence) -> tuple[Reason, ...]:
     said = []
     if found.broken:
         said.append(
-            _of(
+            reason_of(
                 ReasonCode.CONTRACT_BROKEN,
                 "Contracts broke in {} of their applications.",
                 (found.broken, found.applied),
@@ -183,13 +156,13 @@ def _red(found: AgentEvidence) -> tuple[Reason, ...]:
     ):
         if number:
             sentence = f"Planted facts {what}: {{}}."
-            said.append(_of(code, sentence, (number, found.facts)))
+            said.append(reason_of(code, sentence, (number, found.facts)))
     return tuple(said)
 
 
 def _unstable(found: AgentEvidence) -> tuple[Reason, ...]:
     return tuple(
-        _of(code, f"Tasks that are {what}: {{}}.", (number, found.scored_tasks))
+        reason_of(code, f"Tasks that are {what}: {{}}.", (number, found.scored_tasks))
         for code, number, what in (
             (
                 ReasonCode.NON_DETERMINISTIC,
@@ -283,7 +256,7 @@ def _beside(found: AgentEvidence) -> tuple[Reason, ...]:
             found.invocations,
         ),
     )
-    return tuple(_of(each, text, (k, n)) for each, text, k, n in listed if k)
+    return tuple(reason_of(each, text, (k, n)) for each, text, k, n in listed if k)
 
 
 def _gaps(found: AgentEvidence) -> tuple[Reason, ...]:
@@ -291,7 +264,7 @@ def _gaps(found: AgentEvidence) -> tuple[Reason, ...]:
     said = []
     if found.undecided and found.undecided < found.applied:
         said.append(
-            _of(
+            reason_of(
                 code.UNDECIDED,
                 "Contracts that could not be decided: {}.",
                 (found.undecided, found.applied),
@@ -300,7 +273,7 @@ def _gaps(found: AgentEvidence) -> tuple[Reason, ...]:
     idle = found.contracts - (found.contracts_applied or 0)
     if idle and found.contracts_applied:
         said.append(
-            _of(
+            reason_of(
                 code.NEVER_APPLIED,
                 "Contracts that never applied: {}.",
                 (idle, found.contracts),
@@ -308,16 +281,10 @@ def _gaps(found: AgentEvidence) -> tuple[Reason, ...]:
         )
     if found.insufficient:
         said.append(
-            _of(
+            reason_of(
                 code.TASKS_INSUFFICIENT,
                 "Tasks with too few trials that decided anything: {}.",
                 (found.insufficient, found.scored_tasks),
             )
         )
     return tuple(said)
-
-
-def _of(code: ReasonCode, sentence: str, counts: tuple[int, int]) -> Reason:
-    """The reason whose sentence holds k of n with its interval."""
-    k, n = counts
-    return Reason(code, sentence.format(share(k, n).words), k, n)
