@@ -28,6 +28,8 @@ class Permission(StrEnum):
     MANAGE_PRIVACY = "manage_privacy"
     MANAGE_CHECKS = "manage_checks"
     MANAGE_AGENTS = "manage_agents"
+    REPLAY = "replay"
+    MANAGE_TARGETS = "manage_targets"
     MANAGE_MEMBERS = "manage_members"
 
 
@@ -41,6 +43,8 @@ LEAST_ROLE: dict[Permission, Role] = {
     Permission.MANAGE_PRIVACY: Role.MAINTAINER,
     Permission.MANAGE_CHECKS: Role.MAINTAINER,
     Permission.MANAGE_AGENTS: Role.MAINTAINER,
+    Permission.REPLAY: Role.REVIEWER,
+    Permission.MANAGE_TARGETS: Role.MAINTAINER,
     Permission.MANAGE_MEMBERS: Role.OWNER,
 }
 
@@ -56,6 +60,8 @@ _WORDS: dict[Permission, str] = {
     Permission.MANAGE_PRIVACY: "change what is kept of traces",
     Permission.MANAGE_CHECKS: "change which checks count",
     Permission.MANAGE_AGENTS: "change agents and their contracts",
+    Permission.REPLAY: "keep cases and start replays",
+    Permission.MANAGE_TARGETS: "change how agents are run alone",
     Permission.MANAGE_MEMBERS: "manage members",
 }
 
@@ -70,6 +76,7 @@ class Scope(models.TextChoices):
     READ = "read", "Read traces, signals and reports"
     UPLOAD = "upload", "Upload traces"
     DEFINE = "define", "Change contracts of agents and what is expected of tasks"
+    REPLAY = "replay", "Keep cases and start replays"
 
 
 def allows(role: str | None, permission: Permission) -> bool:

@@ -24,6 +24,7 @@ from django.db.models import (
     QuerySet,
     Value,
 )
+from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
 from apps.replays.models import Batch, DaySpending, RunAttempt, Target
@@ -121,16 +122,14 @@ def _with_room(batch_id: int, worst: Cost) -> QuerySet[Batch]:
     )
 
 
-def _allowed_time() -> ExpressionWrapper:
+def _allowed_time() -> ExpressionWrapper[CombinedExpression]:
     return ExpressionWrapper(
         F("max_seconds") * Value(timedelta(seconds=1)), output_field=DurationField()
     )
 
 
 def _paused(batch_id: int) -> QuerySet[Target]:
-    return Target.objects.filter(
-        versions__batch=batch_id, paused_until__gt=Now()
-    )
+    return Target.objects.filter(versions__batch=batch_id, paused_until__gt=Now())
 
 
 def _open(payer: Payer) -> QuerySet[RunAttempt]:
@@ -151,7 +150,7 @@ def _why_not(batch_id: int, worst: Cost) -> Exception:
     return NotYet(_SOON if left is None else left.total_seconds())
 
 
-def _left() -> ExpressionWrapper:
+def _left() -> ExpressionWrapper[CombinedExpression]:
     return ExpressionWrapper(F("paused_until") - Now(), output_field=DurationField())
 
 
@@ -267,10 +266,10 @@ def settle(reserved: Reserved, used: Cost | None) -> None:
         "spent_money": F("spent_money") + money,
     }
     with transaction.atomic():
-        changed = {**change, "spent_calls": F("spent_calls") + 1}
+        batches = Batch.objects.filter(pk=payer.batch_id)
+        batches.update(**change, spent_calls=F("spent_calls") + 1)
         if not is_known:
-            changed["is_money_known"] = Value(False)
-        Batch.objects.filter(pk=payer.batch_id).update(**changed)
+            batches.filter(is_money_known=True).update(is_money_known=False)
         if _open(payer).update(**change) != 1:
             raise NotHeld
         if money != held:

@@ -155,7 +155,7 @@ class Batch(models.Model):
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE)
-    target_version = models.ForeignKey(TargetVersion, on_delete=models.PROTECT)
+    target_version = models.ForeignKey(TargetVersion, on_delete=models.RESTRICT)
     name = models.CharField(max_length=200)
     kind = models.CharField(max_length=6, choices=BatchKind.choices)
     state = models.CharField(
@@ -215,7 +215,7 @@ class Group(models.Model):
     batch = models.ForeignKey(
         Batch, on_delete=models.CASCADE, related_name="groups", db_index=False
     )
-    case = models.ForeignKey(ReplayCase, null=True, on_delete=models.PROTECT)
+    case = models.ForeignKey(ReplayCase, null=True, on_delete=models.RESTRICT)
     number = models.IntegerField()
     regime = models.JSONField()
     regime_key = models.CharField(max_length=64)

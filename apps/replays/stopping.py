@@ -48,13 +48,18 @@ def cancel_batch(*, batch: Batch, user_id: int | None) -> None:
         _stop(locked, BatchState.CANCELLED, CANCELLED, cancelled_by=user_id)
 
 
-def stop_batch(*, batch_id: int, sentence: str) -> bool:
-    """Stop a running batch because of what `sentence` says; whether this call did."""
+def stop_batch(
+    *, batch_id: int, sentence: str, state: BatchState = BatchState.STOPPED
+) -> bool:
+    """Stop a running batch because of what `sentence` says; whether this call did.
+
+    It is stopped by a cap, and cancelled by whatever else.
+    """
     with transaction.atomic():
         locked = _locked(batch_id)
         if locked.state != BatchState.RUNNING.value:
             return False
-        _stop(locked, BatchState.STOPPED, sentence)
+        _stop(locked, state, sentence)
     return True
 
 
@@ -129,7 +134,9 @@ def resume_batch(*, batch: Batch, caps: Caps) -> int:
 
 def _check_can_resume(batch: Batch) -> None:
     if batch.state not in {BatchState.STOPPED.value, BatchState.CANCELLED.value}:
-        raise NotPossibleNow(f"This batch is {batch.state}; there is nothing to resume.")
+        raise NotPossibleNow(
+            f"This batch is {batch.state}; there is nothing to resume."
+        )
     if batch.finished_at is None:
         raise NotPossibleNow(
             "Runs of this batch are just being stopped. Try again in a moment."
@@ -150,7 +157,7 @@ def note_refused_key(*, target_id: int) -> None:
 
 
 def stop_if_target_fails(batch_id: int) -> bool:
-    """Stop a batch when its target failed 20 times in a row; whether it was stopped.
+    """Cancel a batch when its target failed 20 times in a row; whether it was.
 
     What an agent does wrong by itself is a result, and is none of these failures.
     """
@@ -167,6 +174,7 @@ def stop_if_target_fails(batch_id: int) -> bool:
         return False
     return stop_batch(
         batch_id=batch_id,
+        state=BatchState.CANCELLED,
         sentence=(
             f"The target failed {MOST_FAILURES_IN_A_ROW} times in a row. The last time: "
             f"{found[0][1]}"

@@ -8,7 +8,8 @@ from typing import Any, Final
 import msgspec
 from django.db import connection
 
-from apps.engine.masking import Masked, OutcomeCounts
+from apps.engine.masking import AloneEvidence, Masked, OutcomeCounts
+from apps.verdicts.alone import counted_alone
 
 MOST_TOOLS: Final = 100
 
@@ -95,12 +96,13 @@ class CountedContract(msgspec.Struct, frozen=True):
 
 
 class CountedAgent(msgspec.Struct):
-    """What is known of one agent: `evidence` are fields of `AgentEvidence`.
+    """What is known of one agent: `evidence` are fields of `AgentEvidence`, recorded.
 
     `tools` are name, calls and traces, `models` name and traces, the most used first.
     """
 
     evidence: dict[str, int] = msgspec.field(default_factory=dict)
+    alone: AloneEvidence = AloneEvidence()
     traces: Masked = Masked()
     tasks: Masked = Masked()
     contracts: list[CountedContract] = msgspec.field(default_factory=list)
@@ -116,7 +118,7 @@ class CountedOutcomes(msgspec.Struct, frozen=True):
 
 
 def counted_agents(project_id: int) -> dict[int, CountedAgent]:
-    """What is known of every agent of a project that acts in a trace: five statements."""
+    """What is known of every agent that acts in a trace or a replay: eight statements."""
     found: dict[int, CountedAgent] = defaultdict(CountedAgent)
     for agent_id, *row in _rows(_CONDUCTS, project_id):
         *evidence, passed, masked, unknown = map(int, row)
@@ -135,6 +137,8 @@ def counted_agents(project_id: int) -> dict[int, CountedAgent]:
             found[agent_id].tools.append((name, int(calls), traces))
     for agent_id, name, traces in _rows(_MODELS, project_id):
         found[agent_id].models.append((name, traces))
+    for agent_id, alone in counted_alone(project_id).items():
+        found[agent_id].alone = alone
     return dict(found)
 
 

@@ -84,6 +84,7 @@ def _evidence(agent: Agent, stored: Definitions, found: CountedAgent) -> AgentEv
         **found.evidence,
         "contracts": contracts,
         "contracts_applied": sum(applied),
+        "alone": found.alone,
     }
     return AgentEvidence(agent=str(agent), **counts)
 

@@ -82,7 +82,7 @@ class Migration(migrations.Migration):
                 ('is_newest', models.BooleanField(default=False)),
                 ('batch', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='groups', to='replays.batch')),
                 ('task', models.OneToOneField(null=True, on_delete=django.db.models.deletion.SET_NULL, to='traces.task')),
-                ('case', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, to='replays.replaycase')),
+                ('case', models.ForeignKey(null=True, on_delete=django.db.models.deletion.RESTRICT, to='replays.replaycase')),
             ],
         ),
         migrations.CreateModel(
@@ -191,7 +191,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='batch',
             name='target_version',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='replays.targetversion'),
+            field=models.ForeignKey(on_delete=django.db.models.deletion.RESTRICT, to='replays.targetversion'),
         ),
         migrations.CreateModel(
             name='DaySpending',

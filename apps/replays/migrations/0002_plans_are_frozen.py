@@ -5,7 +5,8 @@ from django.db import migrations
 FORWARDS = """
 CREATE FUNCTION replays_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    RAISE EXCEPTION 'rows of % are only added', TG_TABLE_NAME;
+    RAISE EXCEPTION 'Rows of % are only added.', TG_TABLE_NAME
+        USING ERRCODE = 'integrity_constraint_violation';
 END $$;
 CREATE TRIGGER replays_versions_are_append_only
     BEFORE UPDATE OF target_id, number, settings, created_at ON replays_targetversion
