@@ -237,7 +237,8 @@ def _follow_the_line_up(signal: Signal) -> None:
     While it was decided the line-up or the trace may have changed under it, so that
     nothing gives this signal any more.
     """
-    if HistoryEntry.objects.filter(signal=signal, act=Act.UNDONE.value).exists():
+    taken_back = (Act.UNDONE.value, Act.RETURNED.value)
+    if HistoryEntry.objects.filter(signal=signal, act__in=taken_back).exists():
         # After the commit: whoever holds a signal must not ask for its trace.
         transaction.on_commit(partial(mark_behind, trace_id=signal.trace_id))
 
@@ -339,13 +340,34 @@ def undo(*, signal_id: int, user: User, base_version: int) -> Signal:
             raise Conflict("Only the reviewer who decided may undo it.")
         if signal.version != base_version:
             raise Conflict("This signal has changed since; nothing was undone.")
-        signal.verdict = ""
-        signal.reason = ""
-        signal.decided_by = None
-        signal.decided_at = None
+        _clear_decision(signal)
         hold(signal, user)
         _write(signal, act=Act.UNDONE, by=user)
     return Signal.objects.get(pk=signal_id)
+
+
+def return_from_experiment(*, signal_id: int, said: str) -> bool:
+    """Put a signal back into the queue with what its experiment gave; whether it was.
+
+    Only one that is decided as “needs experiment” comes back: whoever has decided
+    otherwise meanwhile is not overruled. The decision stays in the history. Safe to
+    run twice.
+    """
+    with transaction.atomic():
+        if not Signal.objects.filter(pk=signal_id).exists():
+            return False
+        signal = _locked(signal_id)
+        if signal.verdict != Verdict.NEEDS_EXPERIMENT:
+            return False
+        _clear_decision(signal)
+        _write(signal, act=Act.RETURNED, by=None, decision=said)
+        _follow_the_line_up(signal)
+    return True
+
+
+def _clear_decision(signal: Signal) -> None:
+    signal.verdict = signal.reason = ""
+    signal.decided_by = signal.decided_at = None
 
 
 def save_draft(

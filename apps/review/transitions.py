@@ -62,6 +62,7 @@ class Act(StrEnum):
     ADOPTED = "adopted"
     SUPERSEDED = "superseded"
     REOPENED = "reopened"
+    RETURNED = "returned"
 
 
 NEXT: dict[tuple[SignalState, Act], SignalState] = {
@@ -77,6 +78,8 @@ NEXT: dict[tuple[SignalState, Act], SignalState] = {
     (SignalState.OPEN, Act.SUPERSEDED): SignalState.SUPERSEDED,
     (SignalState.CLAIMED, Act.SUPERSEDED): SignalState.SUPERSEDED,
     (SignalState.SUPERSEDED, Act.REOPENED): SignalState.OPEN,
+    # The experiment that a decision asked for was made: its result wants a look.
+    (SignalState.DECIDED, Act.RETURNED): SignalState.OPEN,
 }
 
 

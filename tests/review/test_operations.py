@@ -55,6 +55,26 @@ def test_a_signal_is_claimed_decided_undone_and_decided_again(signal, reviewer):
     assert acts(signal) == ["opened", "claimed", "decided", "undone", "decided"]
 
 
+def test_a_signal_comes_back_from_its_experiment_with_the_result(signal, reviewer):
+    back = partial(review.return_from_experiment, signal_id=signal.pk)
+    assert not back(said="Nobody asked for one.")
+    wanted = DecisionInput(verdict=Verdict.NEEDS_EXPERIMENT)
+    review.decide(signal_id=signal.pk, user=reviewer, decision=wanted, base_version=0)
+    assert back(said="Alone it fails in 5 of 5 runs.")
+    assert not back(said="Twice.")
+    signal.refresh_from_db()
+    assert (signal.state, signal.verdict) == (SignalState.OPEN, "")
+    assert acts(signal) == ["opened", "claimed", "decided", "returned"]
+    last = HistoryEntry.objects.filter(signal=signal).latest("base_version")
+    assert (last.by, last.note) == (None, "Alone it fails in 5 of 5 runs.")
+
+
+def test_an_experiment_overrules_nobody_who_has_decided_meanwhile(signal, reviewer):
+    review.decide(signal_id=signal.pk, user=reviewer, decision=CONFIRM, base_version=0)
+    assert not review.return_from_experiment(signal_id=signal.pk, said="Late.")
+    assert not review.return_from_experiment(signal_id=0, said="Removed.")
+
+
 def test_deciding_an_open_signal_claims_it_on_the_way(signal, reviewer):
     review.decide(signal_id=signal.pk, user=reviewer, decision=CONFIRM, base_version=0)
     assert acts(signal) == ["opened", "claimed", "decided"]
