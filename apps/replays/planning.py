@@ -16,7 +16,9 @@ import msgspec
 from django.conf import settings
 from django.db import transaction
 
+from apps.engine.replay.regimes import applicable
 from apps.engine.replay.run import Limits, Regime
+from apps.replays.cases import case_of
 from apps.replays.models import (
     Batch,
     BatchKind,
@@ -56,6 +58,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `stubs` is a `StubPlan` and `memory` a `MemoryTest`, as JSON. `paraphrases` are
     texts of people by the slug that a regime names. `price` has those of a million input
     and output tokens at the time of planning, `None` where not known.
+    `least_isolation` is "" for that of the site, and never below it.
     """
 
     repeats: int = DEFAULT_REPEATS
@@ -65,6 +68,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     paraphrases: dict[str, str] = {}
     memory: dict[str, Any] | None = None
     price: dict[str, str] | None = None
+    least_isolation: str = ""
     seed: int = 0
 
 
@@ -79,9 +83,12 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
     signal: int | None = None
 
 
-def regime_key(regime: dict[str, Any]) -> str:
-    """Under which name groups of one case are the same conditions: 64 hex digits."""
-    encoded = msgspec.json.encode(regime, order="deterministic")
+def regime_key(regime: dict[str, Any], worded: str = "") -> str:
+    """Under which name groups of one case are the same conditions: 64 hex digits.
+
+    `worded` is the text of a paraphrase that people declared, whose slug is a number.
+    """
+    encoded = msgspec.json.encode([regime, worded], order="deterministic")
     return hashlib.sha256(encoded).hexdigest()
 
 
@@ -96,7 +103,8 @@ def start_batch(
     """Write a batch with all its runs, waiting for a worker; raises `WrongPlan`.
 
     The caller wakes a worker once this is committed. A memory test has a group for
-    each depth, of its first case or none; other batches one for each case and regime.
+    each depth, of its first case or none; other batches one for each case and regime,
+    without paraphrases that leave the case as it is.
     """
     target = version.target
     if target.is_retired:
@@ -131,7 +139,10 @@ def start_batch(
                     case=case,
                     number=number,
                     regime=regime,
-                    regime_key=regime_key(regime),
+                    regime_key=regime_key(
+                        regime,
+                        new.plan.paraphrases.get(regime.get("paraphrase", ""), ""),
+                    ),
                 )
                 for number, (case, regime) in enumerate(groups, start=1)
             ]
@@ -158,10 +169,11 @@ def _groups(
     if new.plan.memory is not None:
         base = cases[0] if cases else None
         return [(base, {"kind": "memory", "depth": depth}) for depth in new.depths]
+    declared = list(new.plan.paraphrases.values())
     return [
         (case, msgspec.to_builtins(regime))
         for case in cases
-        for regime in new.plan.regimes
+        for regime in applicable(case_of(case), new.plan.regimes, declared=declared)[0]
     ]
 
 
