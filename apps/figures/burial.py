@@ -15,7 +15,7 @@ from apps.engine.check import percent
 from apps.engine.memory import Place
 from apps.engine.memory_tests import PLACE_WORDS, Burial, Curve, Recollection, Standing
 from apps.engine.memory_tests.burial import DepthPoint
-from apps.engine.memory_tests.sentences import between
+from apps.engine.memory_tests.sentences import between, counted
 from apps.figures.sequence import inert
 
 MOST_STEPS: Final = 4
@@ -100,6 +100,7 @@ def _whole(burial: Burial) -> dict[str, Any]:
         "x": [str(point.depth) for point in points],
         "y": shares,
         "connectgaps": False,
+        "cliponaxis": False,
         "marker": {"symbol": "circle", "size": 9},
         "error_y": {
             "type": "data",
@@ -109,7 +110,7 @@ def _whole(burial: Burial) -> dict[str, Any]:
             "thickness": 1.2,
             "width": 4,
         },
-        "hovertext": [f"depth {one.depth}: {_counted(one)}" for one in points],
+        "hovertext": [f"depth {one.depth}: {counted(one)}" for one in points],
         "hovertemplate": _HOVER,
     }
 
@@ -123,10 +124,11 @@ def _steps(curve: Curve, symbol: str, dash: str) -> dict[str, Any]:
         "x": [str(point.depth) for point in curve.points],
         "y": [_share(point) for point in curve.points],
         "connectgaps": False,
+        "cliponaxis": False,
         "line": {"shape": "hvh", "dash": dash, "width": 1.2},
         "marker": {"symbol": symbol, "size": 8},
         "hovertext": [
-            f"{inert(curve.name)}, depth {one.depth}: {_counted(one)}"
+            f"{inert(curve.name)}, depth {one.depth}: {counted(one)}"
             for one in curve.points
         ],
         "hovertemplate": _HOVER,
@@ -244,23 +246,26 @@ def _first_uncertain(burial: Burial) -> Iterator[dict[str, Any]]:
     first = burial.whole.first_uncertain
     if first is None:
         return
-    point = next(one for one in burial.whole.points if one.depth == first)
+    depths = [point.depth for point in burial.whole.points]
+    place = depths.index(first)
+    interval = burial.whole.points[place].interval
     yield {
         "name": "red",
-        "x": str(first),
-        "y": _share(point),
+        # Plotly reads a text of digits as the place of a category, not as its name.
+        "x": place,
+        "y": 100 if interval is None else 100 * interval.high,
         "text": "no longer certain",
         "showarrow": True,
         "arrowhead": 2,
         "ax": 0,
-        "ay": -34,
+        "ay": -26,
     }
 
 
 def _row(burial: Burial, place: int) -> BurialRow:
     point = burial.whole.points[place]
     facts = [
-        f"{curve.name}: {_counted(curve.points[place])}"
+        f"{curve.name}: {counted(curve.points[place])}"
         for curve in burial.facts
         if len(burial.facts) > 1
     ]
@@ -297,12 +302,6 @@ def _reach(point: DepthPoint, *, is_upper: bool) -> float:
         return 0.0
     end = point.interval.high if is_upper else point.interval.low
     return abs(100 * end - share)
-
-
-def _counted(point: DepthPoint) -> str:
-    if point.interval is None:
-        return _NOT_TESTED
-    return f"{point.recalled} of {point.trials} ({between(point.interval)})"
 
 
 def _short(name: str) -> str:

@@ -22,7 +22,7 @@ from apps.engine.contracts.spec import canonical
 from apps.engine.extraction import AUTOMATIC, DecisionSpec, decoded_decision
 from apps.engine.trials.asked import AgentAsked, Asked
 
-VERSION = 3
+VERSION = 4
 """Raised when the rules of scoring change, so that every trace is scored again."""
 
 

@@ -101,7 +101,7 @@ def automatic_decision(one: InvocationConduct) -> Found:
     for rule in _RULES:
         if (found := rule(looked)) is not None:
             return found
-    if one.output is None and not one.calls:
+    if one.output in (None, "") and not one.calls:
         return missing("Neither an output nor a tool call of it is recorded.")
     return not_compared(
         "The output is prose, which is compared only where that is asked for, and no "

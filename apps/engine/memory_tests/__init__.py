@@ -11,6 +11,7 @@ from apps.engine.memory_tests.burial import (
     DepthPoint,
     Middle,
     Standing,
+    burial_from,
     burial_of,
     needed_for,
 )
@@ -90,6 +91,7 @@ __all__ = [
     "TurnFailed",
     "TurnKind",
     "acts_of",
+    "burial_from",
     "burial_of",
     "decoded_memory_test",
     "encoded_memory_test",

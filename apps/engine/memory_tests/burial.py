@@ -143,6 +143,13 @@ def burial_of(test: MemoryTest, records: Iterable[TrialRecord]) -> Burial:
     for record in records:
         untried += is_untried(record)
         probed += probed_in(test, record)
+    return burial_from(test, probed, untried=untried)
+
+
+def burial_from(
+    test: MemoryTest, probed: Sequence[Probed], *, untried: int = 0
+) -> Burial:
+    """As `burial_of`, from what was judged of each trial before, in any order."""
     whole = _curve(test, "", _by_trial(probed))
     positions = range(1, len(test.facts) + 1) if len(test.facts) > 1 else ()
     return Burial(

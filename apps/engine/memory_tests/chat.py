@@ -49,7 +49,7 @@ class ChatConversation:
     ) -> None:
         self._answer = answer
         self._summariser = summariser or answer
-        self._opening = [dict(message) for message in opening]
+        self._opening = copy.deepcopy(list(opening))
         self._request = request
         self._keep = keep
         self._summary = ""
@@ -63,13 +63,13 @@ class ChatConversation:
     def turn(self, text: str) -> Said:
         """The answer, with the messages that were sent for it."""
         asked: ChatMessage = {"role": "user", "content": text}
-        said = self._ask(self._answer, [*self._history(), asked])
+        said = self._ask(self._answer, [*self._history(), dict(asked)])
         self._said += [asked, {"role": "assistant", "content": _words(said.answer)}]
         return said
 
     def state(self) -> Any:
         """What will be sent with the next turn, apart from the opening messages."""
-        return {"summary": self._summary, "messages": copy.deepcopy(self._said)}
+        return {"summary": self._summary, "messages": list(map(dict, self._said))}
 
     def summarise(self) -> Said:
         """Go on from a summary, and give it back."""
@@ -85,16 +85,18 @@ class ChatConversation:
             if self._summary
             else []
         )
-        return [*self._opening, *summary, *self._said]
+        # Copies, since the function may change what it is given. What was said is flat.
+        said = list(map(dict, self._said))
+        return [*copy.deepcopy(self._opening), *summary, *said]
 
     def _ask(self, answering: Answering, messages: list[ChatMessage]) -> Said:
-        # What was sent is kept apart: the function may change what it is given.
-        found = answering(copy.deepcopy(messages))
+        handed = list(map(dict, messages))
+        found = answering(messages)
         said = found if isinstance(found, Said) else Said(answer=found)
         is_shown = any(isinstance(event, ModelCalled) for event in said.events)
         if said.handed is not None or is_shown:
             return said
-        return msgspec.structs.replace(said, handed=messages)
+        return msgspec.structs.replace(said, handed=handed)
 
 
 def _words(answer: Any) -> str:

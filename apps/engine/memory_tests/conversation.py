@@ -11,7 +11,14 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from apps.engine.memory_tests.plan import Act, ActKind, Plan, PlannedTrial, acts_of
+from apps.engine.memory_tests.plan import (
+    Act,
+    ActKind,
+    Plan,
+    PlannedTrial,
+    TurnKind,
+    acts_of,
+)
 from apps.engine.replay.run import Event, RunError
 
 
@@ -65,7 +72,9 @@ class Summarises(Protocol):
 class Heard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What came of one act: an answer, a state or a summary as a JSON value in `value`.
 
-    `handed` is what the model was given for it, `None` where that is not known.
+    `handed` is what the model was given for the answer to a turn that asks for a fact,
+    `None` where that is not known. Of other turns it is not kept: each would hold the
+    whole conversation up to there.
     """
 
     act: Act
@@ -118,7 +127,7 @@ def run_trial(trial: PlannedTrial, conversation: Conversation) -> TrialRecord:
             failed = _restarted(conversation, act)
             if failed is not None:
                 return TrialRecord(trial=trial, heard=(failed,))
-        heard.append(_done(act, conversation))
+        heard.append(_done(act, conversation, trial))
         if heard[-1].error is not None and act.kind is not ActKind.STATE:
             break
     return TrialRecord(trial=trial, heard=tuple(heard))
@@ -148,16 +157,20 @@ def _restarted(conversation: Conversation, act: Act) -> Heard | None:
     return None
 
 
-def _done(act: Act, conversation: Conversation) -> Heard:
+def _done(act: Act, conversation: Conversation, trial: PlannedTrial) -> Heard:
     try:
         found = _asked(act, conversation)
     except TurnFailed as failed:
         return Heard(act=act, error=failed.error, events=failed.events)
-    if isinstance(found, Said):
-        return Heard(
-            act=act, value=found.answer, handed=found.handed, events=found.events
-        )
-    return Heard(act=act, value=found)
+    if not isinstance(found, Said):
+        return Heard(act=act, value=found)
+    asks = trial.turns[act.turn].kind is TurnKind.PROBE
+    return Heard(
+        act=act,
+        value=found.answer,
+        handed=found.handed if asks else None,
+        events=found.events,
+    )
 
 
 def _asked(act: Act, conversation: Conversation) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Final
 
-from apps.engine.contracts.mentions import alike, mentions
+from apps.engine.contracts.mentions import Normaliser, alike, mentions
 from apps.engine.memory_tests.filler_latin import (
     ENGLISH,
     FRENCH,
@@ -15,7 +15,7 @@ from apps.engine.memory_tests.filler_latin import (
     SPANISH,
 )
 from apps.engine.memory_tests.filler_scripts import ARABIC, CHINESE, JAPANESE
-from apps.engine.memory_tests.spec import Fact, MemoryTest, writings
+from apps.engine.memory_tests.spec import MemoryTest, writings
 
 LANGUAGES: Final = {
     "en": ENGLISH,
@@ -39,16 +39,21 @@ def filler_of(test: MemoryTest) -> tuple[tuple[str, ...], int]:
     texts = test.filler.texts or tuple(
         [text for language in test.filler.languages for text in LANGUAGES[language]]
     )
+    together = "\n".join(texts)
+    named = [
+        (form, fact.normaliser)
+        for fact in test.facts
+        for form in (*writings(fact), *[decoy.value for decoy in fact.decoys])
+        if _names(together, form, fact.normaliser)
+    ]
     kept = tuple(
-        [text for text in texts if not any(_names(text, one) for one in test.facts)]
+        [text for text in texts if not any(_names(text, *each) for each in named)]
     )
     return kept, len(texts) - len(kept)
 
 
-def _names(text: str, fact: Fact) -> bool:
-    how = fact.normaliser
-    forms = (*writings(fact), *[decoy.value for decoy in fact.decoys])
-    return any(mentions(text, form, how) or alike(text, form, how) for form in forms)
+def _names(text: str, value: str, how: Normaliser) -> bool:
+    return bool(mentions(text, value, how) or alike(text, value, how))
 
 
 def shuffled(texts: Sequence[str], source: Random) -> Iterator[str]:

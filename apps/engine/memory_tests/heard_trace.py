@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from apps.engine.bodies.texts import said_in
 from apps.engine.memory_tests.conversation import Heard, TrialRecord
 from apps.engine.memory_tests.plan import ActKind
 from apps.engine.replay.run import (
@@ -43,8 +44,9 @@ def events_of(record: TrialRecord) -> tuple[Event, ...]:
     """The trial as the events of a run, in order.
 
     A turn is the message of the user, what the driver gave of it (model and tool
-    calls), and the answer as a message; a state is what was seen after its turn
-    (counted from 0, as in the plan); a summary is a message of the role “summary”.
+    calls), and the answer as a message unless a model call said it; a state is what was
+    seen after its turn (counted from 0, as in the plan); a summary is a message of the
+    role “summary”.
     """
     return tuple([event for heard in record.heard for event in _events(heard)])
 
@@ -105,7 +107,7 @@ def _events(heard: Heard) -> Iterator[Event]:
     if kind is ActKind.TURN:
         yield Message(role="user", content=heard.act.text)
         yield from heard.events
-        if heard.error is None:
+        if heard.error is None and not _is_said(heard):
             yield Message(role="assistant", content=heard.value)
     elif kind is ActKind.SUMMARISE:
         yield from heard.events
@@ -113,6 +115,15 @@ def _events(heard: Heard) -> Iterator[Event]:
             yield Message(role=SUMMARY_ROLE, content=heard.value)
     elif heard.value is not None:
         yield StateSeen(state=heard.value, turn=heard.act.turn)
+
+
+def _is_said(heard: Heard) -> bool:
+    """Whether the last model call of a turn said its answer."""
+    calls = [event for event in heard.events if isinstance(event, ModelCalled)]
+    if not calls:
+        return False
+    last = calls[-1].response if calls[-1].output is None else calls[-1].output
+    return said_in(last) == said_in(heard.value)
 
 
 def _called(events: tuple[Event, ...]) -> list[ToolCalled]:

@@ -81,12 +81,18 @@ def judged_turn(heard: Heard, fact: Fact) -> Judged:
 
 
 def _plain(answer: Any) -> str:
-    return "" if answer is None else canonical(answer)
+    """An object of fields that usually frame an answer, such as `name`, as its text."""
+    is_message = isinstance(answer, dict) and ("role" in answer or "type" in answer)
+    return canonical(answer) if isinstance(answer, dict) and not is_message else ""
 
 
 def _by_words(text: str, fact: Fact) -> Judged:
     forms = writings(fact)
-    found = [remembered(text, _spec(form, fact)) for form in forms]
+    # Decoys are looked for once, with the value itself.
+    found = [
+        remembered(text, _spec(form, fact, has_decoys=form is fact.value))
+        for form in forms
+    ]
     own = {normalised(form, fact.normaliser).casefold() for form in forms}
     others = tuple(
         dict.fromkeys(
@@ -106,12 +112,13 @@ def _by_words(text: str, fact: Fact) -> Judged:
     )
 
 
-def _spec(form: str, fact: Fact) -> FactSpec:
+def _spec(form: str, fact: Fact, *, has_decoys: bool) -> FactSpec:
+    decoys = [decoy.value for decoy in fact.decoys] if has_decoys else []
     return FactSpec(
         value=form,
         probe=fact.probe,
         normaliser=fact.normaliser,
-        decoys=tuple([decoy.value for decoy in fact.decoys]),
+        decoys=tuple(decoys),
     )
 
 

@@ -53,29 +53,66 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Trail(msgspec.Struct):
-    """What is known to hold the value: the last that does, or where it went."""
+    """What one keeper is known to hold: where it was last seen, or how it went."""
 
     holder: Seen | None = None
     lost: tuple[Place, tuple[Seen, ...]] | None = None
 
-    def follow(self, one: Seen) -> None:
-        if one.names is None:
-            self._not_known(one)
-        elif one.names:
-            self.holder, self.lost = one, None
-        elif self.holder is not None:
+    def held_by(self, one: Seen) -> None:
+        self.holder, self.lost = one, None
+
+    def missed_by(self, one: Seen, place: Place) -> None:
+        if self.holder is not None:
             self.lost = (Place.DROPPED_BY_SUMMARISER, (self.holder, one))
             self.holder = None
         elif self.lost is None:
-            # A summary was made of the turn that told it, a state need not have been.
-            is_state = one.what is Of.STATE
-            place = Place.NEVER_STORED if is_state else Place.DROPPED_BY_SUMMARISER
             self.lost = (place, (one,))
 
-    def _not_known(self, one: Seen) -> None:
-        """What held it before may not any more, where its successor is not seen."""
-        if self.holder is not None and self.holder.what is one.what:
-            self.holder = None
+
+class _Trails:
+    """States and summaries, which may be two memories; a state may hold the summary."""
+
+    def __init__(self, seen: tuple[Seen, ...]) -> None:
+        self.state, self.summary = _Trail(), _Trail()
+        self._made: Seen | None = None
+        for one in seen:
+            if one.what is Of.STATE:
+                self._follow_state(one)
+            elif one.what is Of.SUMMARY:
+                self._made = one
+                self._follow_summary(one)
+
+    @property
+    def holder(self) -> Seen | None:
+        return self.state.holder or self.summary.holder
+
+    @property
+    def lost(self) -> tuple[Place, tuple[Seen, ...]] | None:
+        found = [one.lost for one in (self.state, self.summary) if one.lost is not None]
+        return max(found, key=lambda lost: lost[1][-1].turn, default=None)
+
+    def _follow_state(self, one: Seen) -> None:
+        if one.names is None:
+            # What held it before may not any more, where its successor is not seen.
+            self.state.holder = None
+        elif one.names:
+            self.state.held_by(one)
+            # From here on the state tells, whatever the summary said.
+            self.summary = _Trail()
+        else:
+            made = self._made
+            is_made = made is not None and made.turn == one.turn and not made.names
+            by = made if is_made and made is not None and self.state.holder else one
+            self.state.missed_by(by, Place.NEVER_STORED)
+
+    def _follow_summary(self, one: Seen) -> None:
+        if one.names is None:
+            self.summary.holder = None
+        elif one.names:
+            self.summary.held_by(one)
+        else:
+            # What was told was said by then, so that the summary was made of it too.
+            self.summary.missed_by(one, Place.DROPPED_BY_SUMMARISER)
 
 
 def seen_of(record: TrialRecord, fact: Fact) -> tuple[Seen, ...]:
@@ -114,15 +151,12 @@ def lost_in(seen: tuple[Seen, ...]) -> Lost:
             "does not give it.",
             seen=seen,
         )
-    trail = _Trail()
-    for one in seen:
-        if one.what is not Of.HANDED:
-            trail.follow(one)
+    trails = _Trails(seen)
     is_handed_known = handed is not None and handed.names is False
-    if trail.holder is not None:
-        return _held(trail.holder, handed if is_handed_known else None, seen)
-    if trail.lost is not None:
-        place, steps = trail.lost
+    if trails.holder is not None:
+        return _held(trails.holder, handed if is_handed_known else None, seen)
+    if trails.lost is not None:
+        place, steps = trails.lost
         why = _how(place, steps) + ("" if is_handed_known else _UNSEEN)
         return Lost(place=place, why=why, seen=seen)
     return Lost(place=Place.CANNOT_TELL, why=_nothing_shown(seen, handed), seen=seen)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import Final
 
 import msgspec
@@ -112,4 +111,4 @@ def _normal_tail(sizes: Sequence[int], lost: int, observed: int) -> float:
     spread = sum([n * (score - mean) ** 2 for score, n in enumerate(sizes)])
     variance = lost * (trials - lost) * spread / (trials * (trials - 1))
     z = (observed - 0.5 - lost * mean) / math.sqrt(variance)
-    return NormalDist().cdf(-z)
+    return math.erfc(z / math.sqrt(2)) / 2

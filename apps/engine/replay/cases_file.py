@@ -31,6 +31,7 @@ _PARTS: Final = {
     "tools": ToolOffer.__struct_fields__,
     "calls": RecordedCall.__struct_fields__,
 }
+_NOTHING: Final = msgspec.json.decode(msgspec.json.encode(Case(agent="")))
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool"})
 
 
@@ -72,12 +73,10 @@ def cases_from_jsonl(lines: Iterable[str | bytes], *, agent: str = "") -> CasesR
     count = 0
     for number, raw in enumerate(lines, start=1):
         try:
-            text = _text(raw, number)
-            if not text:
-                continue
-            if len(cases) == MOST_CASES:
-                raise _Refused(f"A file may hold at most {MOST_CASES:,} cases.")
-            cases.append(_case(_decoded(decoder, text, number), agent))
+            found = _case_in(raw, number, decoder, agent)
+            if found is not None:
+                _refuse_more(len(cases))
+                cases.append(found)
         except _Refused as why:
             count += 1
             if len(refused) < MOST_REFUSED:
@@ -96,15 +95,29 @@ def cases_as_jsonl(cases: Iterable[Case]) -> Iterator[str]:
     """One line for each case, with its end of line; `cases_from_jsonl` reads them back.
 
     Fields that say nothing are left out. Halves of surrogate pairs are shown, as they
-    are in every upload.
+    are in every upload. Raises `ValueError` for a number that JSON does not know.
     """
     for case in cases:
-        value = {
+        value = json.loads(json.dumps(msgspec.to_builtins(case), allow_nan=False))
+        said = {
             name: held
-            for name, held in msgspec.to_builtins(case).items()
-            if name == "agent" or held not in (None, "", [], (), {})
+            for name, held in value.items()
+            if name == "agent" or held != _NOTHING[name]
         }
-        yield json.dumps(made_visible(value), ensure_ascii=False) + "\n"
+        yield json.dumps(made_visible(said), ensure_ascii=False) + "\n"
+
+
+def _case_in(
+    raw: str | bytes, number: int, decoder: Decoder, agent: str
+) -> Case | None:
+    """The case of a line, `None` for a blank one."""
+    text = _text(raw, number)
+    return _case(_decoded(decoder, text, number), agent) if text else None
+
+
+def _refuse_more(count: int) -> None:
+    if count >= MOST_CASES:
+        raise _Refused(f"A file may hold at most {MOST_CASES:,} cases.")
 
 
 def _text(raw: str | bytes, number: int) -> str:

@@ -128,12 +128,12 @@ class _Taken:
         """Take one message in, as one or several of chat completions."""
         if isinstance(value, str):
             self._say("user", [value])
-            return
-        if not isinstance(value, dict):
+        elif not isinstance(value, dict):
             self.left_out += 1
-            return
-        if is_definition(value) or value.get("type") in _THOUGHTS:
-            return
+        elif not is_definition(value) and _kind(value) not in _THOUGHTS:
+            self._add_object(value, depth)
+
+    def _add_object(self, value: dict[str, Any], depth: int) -> None:
         inside = next(
             (value[k] for k in ("kwargs", "data") if isinstance(value.get(k), dict)),
             None,
@@ -142,10 +142,12 @@ class _Taken:
         if inside is not None and depth <= _DEEPEST:
             self.add_message({**inside, "role": role}, depth + 1)
         elif role == "tool":
-            self._answer(value)
+            held = [_answered(one) for one in _parts_of(_content(value))]
+            for one in [one for one in held if one is not None] or [value]:
+                self._answer(one)
         elif role:
             self._say_all(role, value)
-        elif value.get("type") in _ASKS | _ANSWERS:
+        elif _kind(value) in _ASKS | _ANSWERS:
             self._say_all("assistant", {"content": [value]})
         else:
             self.left_out += 1
@@ -156,10 +158,9 @@ class _Taken:
         asked: list[tuple[str, Any, Any] | None] = []
         answers: list[dict[str, Any]] = []
         for part in _parts_of(_content(value)):
-            kind = part.get("type") if isinstance(part, dict) else ""
             if not isinstance(part, dict) or _is_text(part):
                 parts.append(part)
-            elif kind in _THOUGHTS or part.get("thought") is True:
+            elif _kind(part) in _THOUGHTS or part.get("thought") is True:
                 continue
             elif (call := _asked(part)) is not None:
                 asked.append(call)
@@ -233,6 +234,11 @@ def _role_of(value: dict[str, Any]) -> str:
     return ""
 
 
+def _kind(value: dict[str, Any]) -> str:
+    kind = value.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
 def _content(value: dict[str, Any]) -> Any:
     keys = ("content", "parts", "contents", "text")
     return next((value[key] for key in keys if value.get(key) is not None), None)
@@ -248,8 +254,7 @@ def _parts_of(content: Any) -> list[Any]:
 
 
 def _is_text(part: dict[str, Any]) -> bool:
-    kind = part.get("type", "")
-    if not isinstance(kind, str) or kind not in _TEXTS or part.get("thought") is True:
+    if _kind(part) not in _TEXTS or part.get("thought") is True:
         return False
     return any(isinstance(part.get(key), str) for key in ("text", "content"))
 
@@ -259,7 +264,7 @@ def _asked(part: dict[str, Any]) -> tuple[str, Any, Any] | None:
     for key in ("functionCall", "function_call"):
         if isinstance(part.get(key), dict):
             return _call_in(part[key])
-    return _call_in(part) if part.get("type") in _ASKS else None
+    return _call_in(part) if _kind(part) in _ASKS else None
 
 
 def _call_in(value: Any) -> tuple[str, Any, Any] | None:
@@ -278,11 +283,13 @@ def _call_in(value: Any) -> tuple[str, Any, Any] | None:
     return name, arguments, own
 
 
-def _answered(part: dict[str, Any]) -> dict[str, Any] | None:
+def _answered(part: Any) -> dict[str, Any] | None:
+    if not isinstance(part, dict):
+        return None
     for key in ("functionResponse", "function_response"):
         if isinstance(part.get(key), dict):
             return {**part[key], "id": part[key].get("id") or ""}
-    return part if part.get("type") in _ANSWERS else None
+    return part if _kind(part) in _ANSWERS else None
 
 
 def _joined(parts: list[Any]) -> Any:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from apps.engine.bodies.canonical import canonical, opened
+import msgspec
+
 from apps.engine.bodies.calls import CalledTool
+from apps.engine.bodies.canonical import canonical, opened
 from apps.engine.bodies.effects import is_reading_action, is_write
 from apps.engine.bodies.offers import plain_name
 from apps.engine.conduct import InvocationConduct, conducts_of, whole_conduct
@@ -24,7 +26,7 @@ from apps.engine.replay.upstream import (
     said_before,
     stored_before,
 )
-from apps.engine.trace import ModelCall, Step, StepKind, ToolCall, Trace
+from apps.engine.trace import ModelCall, Step, StepKind, Trace
 
 _SAYING: Final = {StepKind.SYSTEM: "system", StepKind.USER_MESSAGE: "user"}
 _OWN_STORE: Final = frozenset({StepKind.RETRIEVAL, StepKind.MEMORY})
@@ -66,13 +68,15 @@ def frozen_system(trace: Trace, *, writing_tools: frozenset[str] = frozenset()) 
     if not trace.steps:
         raise NothingToFreeze("No case can be made of this trace: it has no steps.")
     (whole,) = whole_conduct(trace).invocations
-    return _frozen(trace, whole, writing_tools)
+    case = _frozen(trace, whole, writing_tools)
+    return msgspec.structs.replace(case, name=f"Whole system in {trace.name}")
 
 
 def _frozen(trace: Trace, one: InvocationConduct, writing: frozenset[str]) -> Case:
     first = _first_call(one)
     calls = tuple(_calls(one, first, writing))
-    tools = _tools(one, first, [call.tool for call in calls])
+    # A store that an agent reads by itself is no tool that its model was offered.
+    tools = _tools(one, first, [call.name for call in one.calls])
     request, chat = _messages(one, first)
     context: dict[str, Any] = {}
     if before := said_before(trace, one):
@@ -242,7 +246,7 @@ def _model(first: Step | None, one: InvocationConduct) -> str:
 
 def _name(trace: Trace, one: InvocationConduct) -> str:
     if one.number is None:
-        return f"{one.agent or 'Whole system'} in {trace.name}"
+        return f"What no agent owns in {trace.name}"
     return f"{one.agent or 'Agent without a name'} in {trace.name}, invocation {one.number}"
 
 
@@ -271,9 +275,10 @@ def _lacks_of_input(case: Case) -> Iterator[str]:
             "kept as it was recorded."
         )
     if later := case.context.get("said_later"):
+        often = "once more" if len(later) == 1 else f"{len(later):,} times more"
         yield (
-            f"Users said something {len(later):,} more times while it ran; only what "
-            "was said before is an input."
+            f"Users said something {often} while it ran; only what was said before is "
+            "an input."
         )
 
 

@@ -10,9 +10,11 @@ from apps.engine.bodies.canonical import canonical, opened
 from apps.engine.bodies.recorded import REDACTED
 from apps.engine.replay.case import RecordedCall
 
-MOST_COMPARED: Final = 200
+MOST_COMPARED: Final = 50
 _MOST_NAMED: Final = 3
 _LONGEST: Final = 60
+_LONGEST_NAME: Final = 120
+_MOST_NAMES: Final = 200
 _ABSENT: Final = object()
 
 
@@ -39,8 +41,10 @@ def why_missed(arguments: Any, same_tool: Sequence[tuple[int, RecordedCall]]) ->
 
 def like(tool: str, names: Iterable[str]) -> str:
     """A sentence that a tool has no recording, naming one that is spelled alike."""
-    listed = list(dict.fromkeys(names))
-    near = get_close_matches(tool, listed[:1_000], n=1)
+    # An agent may ask for a name of any length; likeness is costly for long ones.
+    tool = tool[:_LONGEST_NAME]
+    listed = [name[:_LONGEST_NAME] for name in dict.fromkeys(names)]
+    near = get_close_matches(tool, listed[:_MOST_NAMES], n=1)
     named = f" One of `{near[0]}` is." if near else ""
     return f"No call of `{tool}` is recorded.{named}"
 

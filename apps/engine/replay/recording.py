@@ -119,8 +119,9 @@ class _Steps:
         for place, event in enumerate(self._ran.events):
             while effects and effects[0][0] <= place:
                 self._made.append(self._attempted(effects.pop(0)[1]))
-            self._seq_of[place] = len(self._made)
-            self._made.append(self._of_event(event))
+            step = self._of_event(event)
+            self._seq_of[place] = step.seq
+            self._made.append(step)
         for _, effect in effects:
             self._made.append(self._attempted(effect))
         return self._made
@@ -144,6 +145,8 @@ class _Steps:
         beside: dict[str, Any] = {"ending": ran.ending.value}
         if ran.output is not None and not has_finished:
             beside["unfinished_output"] = ran.output
+        if ran.state is not None:
+            beside["state"] = ran.state
         if ran.printed:
             beside["printed"] = ran.printed
         error = ran.error
@@ -243,10 +246,11 @@ class _Steps:
     def _state(self, event: StateSeen) -> Step:
         return self._step(
             StepKind.MEMORY,
-            name=f"state after turn {event.turn}",
+            # One name for one memory, whenever it was looked at.
+            name="state",
             times=(event.at_ns, event.at_ns),
             status=StepStatus.OK,
-            body=Body(output=event.state),
+            body=Body(output=event.state, attributes={"turn": event.turn}),
         )
 
     def _attempted(self, effect: Effect) -> Step:

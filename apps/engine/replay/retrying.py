@@ -86,7 +86,7 @@ def error_in(body: Any) -> tuple[int | None, str, str]:
     """
     if not isinstance(body, dict):
         return None, "", ""
-    error = body.get("error")
+    error = body.get("error") or _error_of_choice(body)
     if isinstance(error, str) and error:
         return None, "", error
     if body.get("type") == "error" and not isinstance(error, dict):
@@ -98,6 +98,13 @@ def error_in(body: Any) -> tuple[int | None, str, str]:
     code = next((one for one in codes if isinstance(one, str) and one != "error"), "")
     words = error.get("message")
     return status, code, words if isinstance(words, str) else code or "no reason given"
+
+
+def _error_of_choice(body: dict[str, Any]) -> Any:
+    """A gateway writes the error of a provider that broke off into the choice."""
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first.get("error") if isinstance(first, dict) else None
 
 
 def _status_in(value: Any) -> int | None:

@@ -6,15 +6,16 @@ does not know is a miss, and a miss has a declared answer too.
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from apps.engine.bodies.offers import plain_name
 from apps.engine.contracts.expressions import BadExpression
 from apps.engine.replay.stub_expressions import Computed
+
+_Kind = TypeVar("_Kind")
 
 MOST_TOOLS: Final = 500
 LONGEST_NAME: Final = 200
@@ -117,10 +118,10 @@ _NOTHING: Final = ToolStub()
 
 def decoded_plan(value: Any) -> StubPlan:
     """The plan in a JSON value; raises `BadPlan` with field and sentence."""
-    try:
-        plan = msgspec.convert(value, StubPlan)
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise _in_words(error) from None
+    tools = value.get("tools") if isinstance(value, dict) else None
+    for name, one in tools.items() if isinstance(tools, dict) else ():
+        _converted(one, ToolStub, f"tools.{name}")
+    plan = _converted(value, StubPlan, "")
     if len(plan.tools) > MOST_TOOLS:
         raise BadPlan(f"A plan may name at most {MOST_TOOLS} tools.", field="tools")
     seen: dict[str, str] = {}
@@ -147,16 +148,16 @@ def encoded_plan(plan: StubPlan) -> dict[str, Any]:
     return value
 
 
-def _in_words(error: Exception) -> BadPlan:
-    if isinstance(error, RecursionError):
-        return BadPlan("The plan is nested too deep.")
-    what, _, place = str(error).partition(" - at `$")
-    field = place.strip("`.").strip()
-    where = f" in “{field}”" if field else ""
-    # A name of the user's own is not in what is said of the place.
-    return BadPlan(
-        f"{what.rstrip('.')}{where}.", field=re.sub(r"\[\.\.\.\]", "", field)
-    )
+def _converted(value: Any, kind: type[_Kind], at: str) -> _Kind:
+    try:
+        return msgspec.convert(value, kind)
+    except RecursionError:
+        raise BadPlan("The plan is nested too deep.", field=at) from None
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at `$")
+        field = f"{at}.{place.strip('`.').strip()}".strip(".")
+        where = f" in “{field}”" if field else ""
+        raise BadPlan(f"{what.rstrip('.')}{where}.", field=field) from None
 
 
 def _refuse(stub: ToolStub, field: str) -> None:

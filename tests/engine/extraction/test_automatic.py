@@ -177,6 +177,7 @@ def test_nothing_recorded_is_missing_and_no_bodies_is_its_own_state():
     assert extracted(bare({})).state is DecisionState.NOT_COMPARED
     nothing = extracted(did(Run("", ("search", {})), Run(None)))
     assert nothing.state is DecisionState.MISSING
+    assert extracted(gave("")).state is DecisionState.MISSING
     hidden = extracted(gave(None, REFUND, bodies=False))
     assert (hidden.state, hidden.value) == ("no_bodies", "")
 
