@@ -41,6 +41,7 @@ from apps.engine.memory_tests.plan import (
     TurnKind,
     acts_of,
     planned,
+    planned_trial,
 )
 from apps.engine.memory_tests.probes import Probed, is_untried, probed_in
 from apps.engine.memory_tests.sentences import PLACE_WORDS, rule_of, sentences_of
@@ -100,6 +101,7 @@ __all__ = [
     "is_untried",
     "needed_for",
     "planned",
+    "planned_trial",
     "probed_in",
     "ran_of",
     "rule_of",

@@ -171,7 +171,7 @@ def burial_from(
         trend=falling_trend([(one.recalled, one.trials) for one in whole.points]),
         middle=_middle(test, whole),
         untried=untried,
-        renamed=len({one.trial for one in probed if one.named_between}),
+        renamed=len({(one.depth, one.repeat) for one in probed if one.named_between}),
         probed=tuple(probed),
     )
 
@@ -191,9 +191,10 @@ _Trials = list[list[Probed]]
 
 
 def _by_trial(probed: Sequence[Probed]) -> _Trials:
-    trials: dict[int, list[Probed]] = {}
+    # Depth and repeat name a trial, also where plans of single depths were run.
+    trials: dict[tuple[int, int], list[Probed]] = {}
     for one in probed:
-        trials.setdefault(one.trial, []).append(one)
+        trials.setdefault((one.depth, one.repeat), []).append(one)
     return list(trials.values())
 
 

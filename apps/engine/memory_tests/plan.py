@@ -94,6 +94,29 @@ def planned(test: MemoryTest, seed: int | None = None) -> Plan:
     between telling and asking where there is room, the others before the facts. Raises
     `BadDefinition` where no text is left that does not name a value.
     """
+    texts, left_out = _said_between(test)
+    trials = [
+        _trial(test, (depth, repeat), seed, texts)
+        for depth in test.depths
+        for repeat in range(1, test.repeats + 1)
+    ]
+    return Plan(trials=tuple(trials), left_out=left_out)
+
+
+def planned_trial(
+    test: MemoryTest, *, depth: int, repeat: int, seed: int | None = None
+) -> PlannedTrial:
+    """The same trial as in `planned`, alone. Raises as it does.
+
+    Raises `ValueError` for a depth or a repeat (from 1) that the test does not have.
+    """
+    if depth not in test.depths or not 1 <= repeat <= test.repeats:
+        raise ValueError(f"The test has no trial {repeat} at depth {depth}.")
+    texts, _ = _said_between(test)
+    return _trial(test, (depth, repeat), seed, texts)
+
+
+def _said_between(test: MemoryTest) -> tuple[tuple[str, ...], int]:
     texts, left_out = filler_of(test)
     if not texts:
         raise BadDefinition(
@@ -101,21 +124,22 @@ def planned(test: MemoryTest, seed: int | None = None) -> Plan:
             "like it; nothing is left to say in between.",
             field="filler.texts",
         )
+    return texts, left_out
+
+
+def _trial(
+    test: MemoryTest, place: tuple[int, int], seed: int | None, texts: tuple[str, ...]
+) -> PlannedTrial:
+    depth, repeat = place
     base = test.seed if seed is None else seed
-    trials: list[PlannedTrial] = []
-    for depth in test.depths:
-        for repeat in range(1, test.repeats + 1):
-            turns = _turns(test, depth, repeat, base, texts)
-            trials.append(
-                PlannedTrial(
-                    number=len(trials) + 1,
-                    depth=depth,
-                    repeat=repeat,
-                    turns=turns,
-                    summaries=_summaries(test, turns),
-                )
-            )
-    return Plan(trials=tuple(trials), left_out=left_out)
+    turns = _turns(test, depth, repeat, base, texts)
+    return PlannedTrial(
+        number=test.depths.index(depth) * test.repeats + repeat,
+        depth=depth,
+        repeat=repeat,
+        turns=turns,
+        summaries=_summaries(test, turns),
+    )
 
 
 def acts_of(trial: PlannedTrial) -> tuple[Act, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from math import comb, sqrt
 
+import msgspec
 import pytest
 from scipy.stats import fisher_exact
 
@@ -95,6 +96,9 @@ def test_nothing_lost_and_nothing_tried_are_two_answers():
     assert burial_of(test, records[::-1]).whole == burial_of(test, records).whole
     probed = [one for record in records for one in probed_in(test, record)]
     assert burial_from(test, probed) == burial_of(test, records)
+    # Each depth was planned by itself, so that numbers of trials come twice.
+    again = [msgspec.structs.replace(one, trial=one.repeat) for one in probed]
+    assert burial_from(test, again).whole == burial_of(test, records).whole
 
 
 def test_a_few_lapses_among_many_stay_certain_at_the_declared_share():

@@ -20,6 +20,7 @@ from apps.engine.memory_tests import (
     decoded_memory_test,
     encoded_memory_test,
     planned,
+    planned_trial,
 )
 from tests.engine.memory_tests.agents import (
     COLOUR,
@@ -132,6 +133,15 @@ class TestThePlan:
         fewer = planned(msgspec.structs.replace(self.test, depths=(4, 9), repeats=2))
         kept = [t.turns for t in self.plan.trials if t.depth > 2 and t.repeat <= 2]
         assert [trial.turns for trial in fewer.trials] == kept
+
+    @pytest.mark.parametrize("length", ["grows", "equal"])
+    def test_one_trial_alone_is_that_of_the_plan(self, length):
+        test = a_test(LOCKER, COLOUR, depths=[2, 9], repeats=3, length=length)
+        for trial in planned(test).trials:
+            alone = planned_trial(test, depth=trial.depth, repeat=trial.repeat)
+            assert alone == trial
+        with pytest.raises(ValueError, match="no trial 4 at depth 9"):
+            planned_trial(test, depth=9, repeat=4)
 
     def test_every_fact_lies_exactly_as_deep_as_planned(self):
         assert [t.number for t in self.plan.trials] == list(range(1, 13))
