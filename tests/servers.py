@@ -29,7 +29,7 @@ from evalsite.processes import CannotStart
 
 _PREFIX = "evalsite-tests-"
 _OURS = "EVALSITE_TESTS_SET"
-_PLAIN = ("tests/engine/", "tests/figures/")
+_PLAIN = ("tests/engine/", "tests/figures/", "tests/isolation/")
 
 
 class TestServers:

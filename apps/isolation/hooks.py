@@ -70,14 +70,15 @@ class Hooks:
 
     `before_call` before every try of a call; it may raise `OverBudget`, `NotNow` or
     `Cancelled`. `after_call` after every try, failed ones too. `wait` waits for some
-    seconds, or raises one of these. What the two of them take is no time of the run.
-    `stop` is looked at several times a second while the driver waits for an answer.
+    seconds, or raises one of these; without one the driver waits by itself and looks
+    at `stop`. What all of them take is no time of the run. `stop` is looked at several
+    times a second while the driver waits for an answer.
     `clock_ns` is the time since the Unix epoch, `random` the chance in back-offs.
     """
 
     before_call: Callable[[WorstCase], None] = _allow
     after_call: Callable[[ModelCalled], None] = _note_nothing
-    wait: Callable[[float], None] = time.sleep
+    wait: Callable[[float], None] | None = None
     stop: Callable[[], bool] = _never
     clock_ns: Callable[[], int] = time.time_ns
     random: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311

@@ -17,20 +17,22 @@ class Channel:
     """One end of a pair of sockets; each value is a line.
 
     Only one thread asks at a time. A value that is no JSON raises `TypeError` or
-    `ValueError` before anything is sent.
+    `ValueError` before anything is sent, one that is too large `TooLarge`: larger than
+    `most` bytes, and what was handed over besides.
     """
 
-    def __init__(self, descriptor: int, most: int) -> None:
+    def __init__(self, descriptor: int, most: int, handed_over: int) -> None:
         self._socket = socket.socket(fileno=descriptor)
-        self._most = most
+        self.most = most
+        self._longest = most + 2 * handed_over + 65_536
         self._lock = threading.RLock()
         self._read = self._socket.makefile("rb")
 
     def send(self, value: Any, descriptor: int | None = None) -> None:
         """Send a value, with a file descriptor where one is given."""
         line = encoded(value)
-        if len(line) > self._most:
-            raise TooLarge(f"{len(line):,} bytes, more than {self._most:,}")
+        if len(line) > self._longest:
+            raise TooLarge(f"{len(line):,} bytes, more than {self.most:,}")
         with self._lock:
             if descriptor is not None:
                 sent = socket.send_fds(self._socket, [line[:1]], [descriptor])

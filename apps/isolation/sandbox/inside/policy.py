@@ -14,7 +14,6 @@ from .seccomp import (
     ASK,
     DENY,
     NO_MEMORY,
-    SEEMS_DONE,
     Clause,
     Rules,
     equals,
@@ -26,32 +25,112 @@ from .seccomp import (
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _STREAM, _SEQPACKET, _TYPE = 1, 5, 0xF
 _TCP = 6
+_TYPE_FOR, _TALK_TO_CONSOLE = 0x5412, 0x541C
 _FAST_OPEN = 0x20000000
 _THREAD, _NAMESPACES = 0x10000, 0x7E020000
 
-_MACHINE = (
-    "ptrace process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd "
-    "rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal "
-    "unshare setns mount umount2 pivot_root chroot move_mount open_tree open_tree_attr "
-    "fsopen fsconfig fsmount fspick mount_setattr swapon swapoff reboot sethostname "
-    "setdomainname init_module finit_module delete_module kexec_load kexec_file_load "
-    "bpf perf_event_open userfaultfd keyctl add_key request_key acct quotactl "
-    "quotactl_fd settimeofday clock_settime adjtimex clock_adjtime open_by_handle_at "
-    "fanotify_init iopl ioperm syslog vhangup shmget shmat shmctl msgget msgsnd msgrcv "
-    "msgctl semget semop semctl semtimedop mq_open mq_unlink"
-).split()
+_MACHINE = [
+    "ptrace",
+    "process_vm_readv",
+    "process_vm_writev",
+    "process_madvise",
+    "kcmp",
+    "pidfd_getfd",
+    "rt_sigqueueinfo",
+    "rt_tgsigqueueinfo",
+    "pidfd_send_signal",
+    "unshare",
+    "setns",
+    "mount",
+    "umount2",
+    "pivot_root",
+    "chroot",
+    "move_mount",
+    "open_tree",
+    "open_tree_attr",
+    "fsopen",
+    "fsconfig",
+    "fsmount",
+    "fspick",
+    "mount_setattr",
+    "swapon",
+    "swapoff",
+    "reboot",
+    "sethostname",
+    "setdomainname",
+    "init_module",
+    "finit_module",
+    "delete_module",
+    "kexec_load",
+    "kexec_file_load",
+    "bpf",
+    "perf_event_open",
+    "userfaultfd",
+    "keyctl",
+    "add_key",
+    "request_key",
+    "acct",
+    "quotactl",
+    "quotactl_fd",
+    "settimeofday",
+    "clock_settime",
+    "adjtimex",
+    "clock_adjtime",
+    "open_by_handle_at",
+    "fanotify_init",
+    "iopl",
+    "ioperm",
+    "syslog",
+    "vhangup",
+    "shmget",
+    "shmat",
+    "shmctl",
+    "msgget",
+    "msgsnd",
+    "msgrcv",
+    "msgctl",
+    "semget",
+    "semop",
+    "semctl",
+    "semtimedop",
+    "mq_open",
+    "mq_unlink",
+]
 # Programs try these as a matter of course, and do without.
-_QUIET = (
-    "name_to_handle_at setpriority ioprio_set sched_setscheduler sched_setattr "
-    "sched_setparam migrate_pages move_pages"
-).split()
-_GONE = "clone3 io_uring_setup io_uring_enter io_uring_register".split()
-_STARTS = ("clone", "fork", "vfork", "execve", "execveat")
-_ABOUT_FILES = (
-    "chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat setxattr lsetxattr "
-    "fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat "
-    "file_setattr utime utimes futimesat utimensat"
-).split()
+_QUIET = [
+    "name_to_handle_at",
+    "setpriority",
+    "ioprio_set",
+    "sched_setscheduler",
+    "sched_setattr",
+    "sched_setparam",
+    "migrate_pages",
+    "move_pages",
+]
+_GONE = ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"]
+_ABOUT_FILES = [
+    "chmod",
+    "fchmod",
+    "fchmodat",
+    "fchmodat2",
+    "chown",
+    "lchown",
+    "fchown",
+    "fchownat",
+    "setxattr",
+    "lsetxattr",
+    "fsetxattr",
+    "setxattrat",
+    "removexattr",
+    "lremovexattr",
+    "fremovexattr",
+    "removexattrat",
+    "file_setattr",
+    "utime",
+    "utimes",
+    "futimesat",
+    "utimensat",
+]
 
 
 def rules(
@@ -67,7 +146,7 @@ def rules(
     found |= {name: ([], DENY) for name in _QUIET}
     found |= {name: ([], ABSENT) for name in _GONE}
     found |= _network()
-    found |= _processes(own_pid)
+    found |= _processes(own_pid, start=ALLOW if is_command else ASK)
     found |= _signals(own_pid, is_free=is_command and (has_mounts or landlock >= 6))
     found["mmap"] = ([([over(1, memory)], ASK)], ALLOW)
     found["mremap"] = ([([over(2, memory)], ASK)], ALLOW)
@@ -85,7 +164,7 @@ def without_asking(found: Rules, *, is_command: bool) -> Rules:
     """
     refusals = {"mmap": NO_MEMORY, "mremap": NO_MEMORY}
     if is_command:
-        refusals |= dict.fromkeys(_STARTS, ALLOW)
+        refusals |= {"execve": ALLOW, "execveat": ALLOW}
 
     def plain(name: str, answer: int) -> int:
         return refusals.get(name, DENY) if answer == ASK else answer
@@ -121,26 +200,28 @@ def _network() -> Rules:
         "sendto": ([([over(4, 0)], ASK), ([has_any(3, _FAST_OPEN)], ASK)], ALLOW),
         "sendmsg": ([([has_any(2, _FAST_OPEN)], ASK)], ALLOW),
         "sendmmsg": ([([has_any(3, _FAST_OPEN)], ASK)], ALLOW),
-        # The way to the model is no TCP, though its client takes it for that.
-        "setsockopt": ([([equals(1, _TCP)], SEEMS_DONE)], ALLOW),
     }
 
 
-def _processes(own_pid: int) -> Rules:
+def _processes(own_pid: int, *, start: int) -> Rules:
     is_own: list[Clause] = [([equals(0, 0)], ALLOW), ([equals(0, own_pid)], ALLOW)]
     return {
         "clone": (
             [([has_any(0, _NAMESPACES)], DENY), ([has_any(0, _THREAD)], ALLOW)],
-            ASK,
+            start,
         ),
-        "fork": ([], ASK),
-        "vfork": ([], ASK),
+        "fork": ([], start),
+        "vfork": ([], start),
         # Limits of others of the same account; only a call that sets some.
         "prlimit64": ([*is_own, ([over(2, 0)], ASK)], ALLOW),
         # Signals by way of files: who is told of what happens on a descriptor.
         "fcntl": ([([equals(1, command)], DENY) for command in (8, 10, 15)], ALLOW),
         "ioctl": (
-            [([equals(1, one)], DENY) for one in (0x5412, 0x541C, 0x8901, 0x8902)],
+            [
+                *([([equals(1, one)], DENY) for one in (_TYPE_FOR, _TALK_TO_CONSOLE)]),
+                # Everything that asks about, or changes, the network through a socket.
+                ([masked(1, 0xFF00, 0x8900)], DENY),
+            ],
             ALLOW,
         ),
         "execve": ([], ASK),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import struct
-from typing import Any, Dict, List, Tuple  # noqa: UP035 - also read by Python 3.9
+from typing import Any
 
 from .syscalls import ARCHITECTURES, SECCOMP, number_of
 
@@ -20,14 +20,13 @@ ASK = 0x7FC00000
 
 
 def fails(number: int) -> int:
-    """The answer that makes a call fail with this error (0: it seems to succeed)."""
+    """The answer that makes a call fail with this error."""
     return 0x00050000 | number
 
 
 DENY = fails(errno.EPERM)
 ABSENT = fails(errno.ENOSYS)
 NO_MEMORY = fails(errno.ENOMEM)
-SEEMS_DONE = fails(0)
 
 # ld word, jeq, jgt, jset, ret; `seccomp_data` is nr, arch, ip, six arguments.
 _LOAD, _EQUAL, _GREATER, _ANY_BIT, _MASK, _RETURN = 0x20, 0x15, 0x25, 0x45, 0x54, 0x06
@@ -35,11 +34,11 @@ _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16
 _X32 = 0x40000000
 _WHEN_FAILED, _WHEN_PASSED = -1, -2
 
-Test = Tuple[str, int, int, int]
-Clause = Tuple[List[Test], int]
-Rules = Dict[str, Tuple[List[Clause], int]]
+Test = tuple[str, int, int, int]
+Clause = tuple[list[Test], int]
+Rules = dict[str, tuple[list[Clause], int]]
 """Of each call the clauses in order, and the answer when none of them holds."""
-_Line = Tuple[int, int, int, int]
+_Line = tuple[int, int, int, int]
 
 
 def equals(argument: int, value: int) -> Test:

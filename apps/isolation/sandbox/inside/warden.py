@@ -26,7 +26,9 @@ _SECONDS_OF_KILLING = 2.0
 def main(*, control: int, line: int) -> None:
     """Read the plan, run it, and say on `control` how it ended; then exit."""
     told = socket.socket(fileno=control)
-    plan = json.loads(_first_line(told))
+    received = _first_line(told)
+    plan = json.loads(received)
+    plan["size"] = len(received)
     # Orphans of the agent come here, and nobody of its account looks in here.
     walling.prctl(_SUBREAPER, 1)
     walling.be_dumpable(0)
@@ -40,7 +42,7 @@ def main(*, control: int, line: int) -> None:
 
 def _first_line(told: socket.socket) -> bytes:
     """All bytes up to the end of the first line."""
-    pieces = []
+    pieces: list[bytes] = []
     while not pieces or not pieces[-1].endswith(b"\n"):
         piece = told.recv(1 << 20)
         if not piece:
@@ -62,7 +64,7 @@ def _be_the_agent(told: socket.socket, plan: dict[str, Any], line: int) -> None:
     told.close()
     os.setsid()
     os.chdir(plan["scratch"])
-    channel = Channel(line, plan["limits"]["answer"])
+    channel = Channel(line, plan["limits"]["answer"], plan["size"])
     try:
         in_place, asked_on = walling.put_up(plan)
     except OSError as error:
@@ -91,7 +93,7 @@ def _become_the_command(channel: Channel, argv: list[str]) -> None:
 def _watch(told: socket.socket, child: int) -> int:
     """Wait for the agent or for the word to end it; then end and tell what is left."""
     ended = os.pidfd_open(child)
-    ready, _, _ = select.select([told, ended], [], [])
+    ready, _, _ = select.select([told.fileno(), ended], [], [])
     was_ended = ended not in ready
     if was_ended:
         os.kill(child, signal.SIGKILL)
@@ -126,9 +128,7 @@ def _descendants() -> list[tuple[int, str]]:
     return [(one, names[one]) for one in sorted(ours - {os.getpid()}) if one in names]
 
 
-def _read_stat(
-    process: int, parents: dict[int, int], names: dict[int, str]
-) -> None:
+def _read_stat(process: int, parents: dict[int, int], names: dict[int, str]) -> None:
     with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
         head, _, tail = file.read().rpartition(")")
     state, parent = tail.split()[:2]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from os.path import abspath, realpath
 from typing import Any, Callable  # noqa: UP035 - also read by Python 3.9
 
@@ -28,13 +29,13 @@ class Watch:
     def __init__(self, plan: dict[str, Any], tell: Tell) -> None:
         self._tell = tell
         self._writable = [realpath(path) for path in plan["writable"]]
-        own = f"/proc/{os.getpid()}"
-        self._readable = {*plan["readable"], "/proc/self", own, *self._writable}
+        self._own = f"/proc/{os.getpid()}"
+        self._readable = {*plan["readable"], "/proc/self", self._own, *self._writable}
         self._readable |= {realpath(path) for path in plan["readable"]}
         self._relay = plan["relay"]
         self._told: set[tuple[str, str, int]] = set()
         self._asked = 0
-        self._is_inside = False
+        self._thread = threading.local()
         self._rules = self._table()
 
     def begin(self) -> None:
@@ -68,15 +69,15 @@ class Watch:
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
         rule = self._rules.get(event)
-        if rule is None or self._is_inside:
+        if rule is None or getattr(self._thread, "is_inside", False):
             return
-        self._is_inside = True
+        self._thread.is_inside = True
         try:
             rule(arguments)
         except Exception:  # noqa: BLE001, S110 - a hook that raises would be a wall
             pass
         finally:
-            self._is_inside = False
+            self._thread.is_inside = False
 
     def _say(self, kind: str, what: str, *, is_breach: bool = True) -> None:
         what = what[:_LENGTH]
@@ -89,7 +90,9 @@ class Watch:
         path, mode, flags = arguments
         if not isinstance(path, (str, bytes)):
             return
-        is_write = bool((flags or 0) & _WRITES) or any(one in (mode or "") for one in "wax+")
+        is_write = bool((flags or 0) & _WRITES) or any(
+            one in (mode or "") for one in "wax+"
+        )
         if is_write:
             self._write(path)
         else:
@@ -101,9 +104,12 @@ class Watch:
             self._read(path or ".")
 
     def _read(self, path: str | bytes) -> None:
-        name = abspath(os.fsdecode(path))
-        if not _is_below(name, self._readable):
-            is_about_it = name.startswith(("/sys/", "/proc/")) and not name[6:7].isdigit()
+        name = abspath(os.fsdecode(path))  # noqa: PTH100 - links stay
+        is_other = name.startswith("/proc/") and name[6:7].isdigit()
+        if is_other and not _is_below(name, (self._own,)):
+            self._say("file_read", f"read {name}")
+        elif not _is_below(name, self._readable):
+            is_about_it = name.startswith(("/sys/", "/proc/"))
             self._say("file_read", f"read {name}", is_breach=not is_about_it)
 
     def _write(self, path: str | bytes) -> None:
@@ -111,7 +117,7 @@ class Watch:
         if name.startswith((":memory:", "file::memory:")):
             return
         if not _is_below(realpath(name), self._writable) and name != os.devnull:
-            self._say("file_write", f"write {abspath(name)}")
+            self._say("file_write", f"write {abspath(name)}")  # noqa: PTH100
 
     def _write_first(self, arguments: tuple[Any, ...]) -> None:
         if isinstance(arguments[0], (str, bytes)):
@@ -148,7 +154,10 @@ class Watch:
             if isinstance(address, (list, tuple)) and len(address) > 1:
                 if list(address[:2]) == self._relay:
                     return
-                self._say("socket", f"{words} {address[0]}:{address[1]}")
+                host, port = address[:2]
+                # Whether there is IPv6 is asked by binding to any port of one's own.
+                is_probe = name == "bind" and host in _HERE and port == 0
+                self._say("socket", f"{words} {host}:{port}", is_breach=not is_probe)
             elif isinstance(address, (str, bytes)):
                 self._say("socket", f"{words} {_text(address).replace(chr(0), '@')}")
 
@@ -166,4 +175,8 @@ def _is_below(name: str, folders: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    return os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else str(value)
+    return (
+        os.fsdecode(value)
+        if isinstance(value, (str, bytes, os.PathLike))
+        else str(value)
+    )

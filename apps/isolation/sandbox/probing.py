@@ -1,0 +1,129 @@
+"""What isolation this machine lets us reach, tried out for real and kept in mind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from apps.isolation.sandbox import bubblewrap
+from apps.isolation.sandbox.inside import landlock
+from apps.isolation.sandbox.inside.syscalls import ARCHITECTURES
+from apps.isolation.sandbox.launching import launch
+from apps.isolation.sandbox.levels import (
+    LEVEL_WORDS,
+    Level,
+    Reached,
+    Way,
+    not_walled_by,
+    wall_of,
+)
+from apps.isolation.sandbox.order import Refused, SandboxOrder
+
+_SECONDS: Final = 5.0
+
+
+def probe(at_most: Level = Level.NAMESPACES) -> Reached:
+    """The level reached here, no better than `at_most`. Asked once per process."""
+    way = best_way(at_most)
+    return Reached(
+        level=way.level,
+        wall=wall_of(way),
+        not_walled=not_walled_by(way),
+        versions=dict(_versions(way)),
+    )
+
+
+@cache
+def best_way(at_most: Level) -> Way:
+    """The best way that worked when it was tried, with a run that does nothing."""
+    return next((way for way in _ways(at_most) if _works(way)), Way(level=Level.NONE))
+
+
+def check_level(reached: Reached, least: Level) -> None:
+    """Raises `Refused` where less was reached than is asked for."""
+    if not reached.level.is_at_least(least):
+        raise Refused(
+            f"Runs here are isolated by {LEVEL_WORDS[reached.level]} at best, and "
+            f"{LEVEL_WORDS[least]} is the least that is asked for, so it is not run."
+        )
+
+
+def _ways(at_most: Level) -> Iterator[Way]:
+    """All ways from the best to the least, `at_most` kept to."""
+    is_root = os.geteuid() == 0
+    version = landlock.abi()
+    has_filter = platform.machine() in ARCHITECTURES
+    program = bubblewrap.found_bubblewrap()
+    variants = [(True, True), (True, False)] if has_filter else []
+    if at_most == Level.NAMESPACES and program:
+        for own_users in (False, True) if is_root else (True,):
+            for filters, asks in [*variants, (False, False)]:
+                yield Way(
+                    level=Level.NAMESPACES,
+                    bubblewrap=program,
+                    has_own_users=own_users,
+                    landlock=version,
+                    has_filter=filters,
+                    asks=asks,
+                    takes_account=is_root and not own_users,
+                )
+    if at_most != Level.NONE and version:
+        for takes_account in (True, False) if is_root else (False,):
+            for _, asks in variants:
+                yield Way(
+                    level=Level.LANDLOCK_SECCOMP,
+                    landlock=version,
+                    has_filter=True,
+                    asks=asks,
+                    takes_account=takes_account,
+                )
+
+
+def _works(way: Way) -> bool:
+    """Whether a run that does nothing gets its wall up this way."""
+    scratch = Path(tempfile.mkdtemp(prefix="evalsite-run-"))
+    order = SandboxOrder(target="nothing:nothing")
+    try:
+        launched = launch(order, way, scratch, kind="nothing")
+        try:
+            launched.line.settimeout(_SECONDS)
+            with launched.line.makefile("rb") as lines:
+                told = lines.readline()
+        finally:
+            launched.close()
+        return bool(json.loads(told).get("ready"))
+    except (OSError, ValueError, Refused):
+        return False
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+@cache
+def _versions(way: Way) -> dict[str, str]:
+    found = {
+        "python": sys.version.partition(" ")[0],
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "landlock_abi": str(way.landlock),
+    }
+    if way.bubblewrap:
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            said = subprocess.run(  # noqa: S603 - the program that was found
+                [way.bubblewrap, "--version"],
+                capture_output=True,
+                check=True,
+                timeout=5,
+                text=True,
+            )
+            found["bubblewrap"] = said.stdout.split()[-1]
+    return found

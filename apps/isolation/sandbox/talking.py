@@ -1,0 +1,342 @@
+"""Hearing and answering a run: its lines, what it prints, and what the kernel asks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import selectors
+import socket
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from apps.engine.replay.run import EffectKind, Ending, ErrorKind
+from apps.isolation.sandbox import relay
+from apps.isolation.sandbox.ending import Report
+from apps.isolation.sandbox.launching import Launched
+from apps.isolation.sandbox.levels import Level
+from apps.isolation.sandbox.notices import HeldBack, Notice, Notices
+from apps.isolation.sandbox.order import (
+    RelayRequest,
+    RelayResponse,
+    StopRun,
+    failed,
+)
+from apps.isolation.sandbox.printed import Secrets, visible
+from apps.isolation.sandbox.typing_in import TypingIn
+
+if TYPE_CHECKING:
+    from apps.isolation.sandbox.runner import Run
+
+_PIECE: Final = 1 << 18
+_LONGEST_CONTROL: Final = 65_536
+_SECONDS_OF_THE_REST: Final = 0.5
+_SECONDS_OF_AN_ANSWER: Final = 5.0
+_MOST_WORDS: Final = 300
+_KINDS: Final = frozenset(str(kind) for kind in EffectKind)
+
+
+class Talking:
+    """All that is open towards a run, each with what is done when it says something."""
+
+    def __init__(
+        self, run: Run, launched: Launched, selector: selectors.BaseSelector
+    ) -> None:
+        self._run, self._selector = run, selector
+        self._line, self._control = launched.line, launched.control
+        limits = run.order.limits
+        handed_over = len(msgspec.json.encode(run.order.given))
+        self._longest = limits.answer_bytes + 3 * handed_over + 2 * _LONGEST_CONTROL
+        self._of_line, self._of_control = bytearray(), bytearray()
+        self._notices: Notices | None = None
+        self._has_wall = run.reached.level != Level.NONE
+        self._is_ready = self._has_begun = False
+        self._secrets = Secrets(run.order.secrets)
+        self.is_gone = False
+        self.replies: list[dict[str, Any]] = []
+        self.said = b""
+        self._line.settimeout(_SECONDS_OF_AN_ANSWER)
+        self._listen(self._line, self._hear_line)
+        self._listen(self._control, self._hear_control)
+        self._out, self._err = launched.printed
+        self._typing: TypingIn | None = None
+        if launched.typed is not None:
+            self._typing = TypingIn(launched.typed, selector)
+            self._typing.write(run.order.given)
+        for pipe in launched.printed:
+            os.set_blocking(pipe.fileno(), False)
+            self._listen(pipe, partial(self._hear_printed, pipe))
+
+    def _listen(self, what: Any, hear: Callable[[], None]) -> None:
+        self._selector.register(what, selectors.EVENT_READ, hear)
+
+    def _forget(self, what: Any) -> None:
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(what)
+
+    def send(self, value: Any) -> None:
+        """Send the agent a line; one that nobody reads ends the run in seconds."""
+        line = msgspec.json.encode(value) + b"\n"
+        try:
+            self._line.sendall(line)
+        except OSError:
+            self._forget(self._line)
+
+    # The line of the agent's process.
+
+    def _hear_line(self) -> None:
+        try:
+            piece, descriptors, _, _ = socket.recv_fds(self._line, _PIECE, 4)
+        except OSError:
+            piece, descriptors = b"", []
+        for descriptor in descriptors:
+            if self._notices is None and not self._is_ready:
+                self._notices = Notices(descriptor)
+                self._listen(descriptor, self._hear_notice)
+            else:
+                os.close(descriptor)
+        if not piece:
+            self._forget(self._line)
+            return
+        self._of_line += piece
+        if len(self._of_line) > self._longest:
+            self._too_large()
+            return
+        *whole, rest = self._of_line.split(b"\n")
+        self._of_line = rest
+        for line in whole:
+            self._take(bytes(line))
+
+    def _take(self, line: bytes) -> None:
+        """One line of the process; what is none of ours ends the run."""
+        try:
+            told = msgspec.json.decode(line)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            told = None
+        if not isinstance(told, dict):
+            self._run.end(
+                Ending.FAILED,
+                failed(
+                    ErrorKind.BAD_ANSWER,
+                    f"{self._run.order.name} sent a line that is no JSON object.",
+                ),
+            )
+            return
+        for name, take in self._takes().items():
+            if name in told:
+                take(told)
+                return
+
+    def _takes(self) -> dict[str, Callable[[dict[str, Any]], None]]:
+        return {
+            "effect": self._take_effect,
+            "ask": lambda told: self.send(self._answered(told)),
+            "final": self._take_final,
+            "ready": lambda _: setattr(self, "_is_ready", True),
+            "started": self.replies.append,
+            "turned": self.replies.append,
+            "remembered": self.replies.append,
+            "no_wall": self._take_no_wall,
+            "not_started": self._take_not_started,
+        }
+
+    def _answered(self, told: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a question of the agent; it counts as an event."""
+        question, has_leak = self._secrets.hidden(told)
+        if has_leak:
+            what = "handed a secret that it was given to a tool"
+            self._run.ledger.told(EffectKind.LEAK, what, was_stopped=True)
+        try:
+            return self._run.ask(question)
+        finally:
+            self._run.ledger.after += 1
+
+    def _take_effect(self, told: dict[str, Any]) -> None:
+        match told["effect"]:
+            case [str(kind), str(what), bool(is_breach)] if kind in _KINDS:
+                # What is held back inside of the run and what is only looked at.
+                self._run.ledger.told(
+                    EffectKind(kind),
+                    visible(what[:_MOST_WORDS]),
+                    was_stopped=True if self._has_wall else None,
+                    is_breach=is_breach,
+                )
+
+    def _take_final(self, told: dict[str, Any]) -> None:
+        final = told["final"]
+        if isinstance(final, dict) and self._run.final is None:
+            self._run.final = final
+
+    def _take_no_wall(self, told: dict[str, Any]) -> None:
+        if not self._is_ready:
+            words = f"The wall could not be put up: {told['no_wall']}."
+            self._run.end(Ending.FAILED, failed(ErrorKind.OURS, words))
+
+    def _take_not_started(self, told: dict[str, Any]) -> None:
+        words = f"{self._run.order.name} could not be started: {told['not_started']}."
+        self._run.end(Ending.FAILED, failed(ErrorKind.TARGET, words))
+
+    def _too_large(self) -> None:
+        most = self._run.order.limits.answer_bytes
+        words = f"{self._run.order.name} sent a line of more than {most:,} bytes."
+        self._run.end(Ending.FAILED, failed(ErrorKind.TOO_LARGE, words))
+
+    # The first process of the run.
+
+    def _hear_control(self) -> None:
+        try:
+            piece = self._control.recv(_PIECE)
+        except BlockingIOError:
+            return
+        except OSError:
+            piece = b""
+        self._of_control += piece
+        if b"\n" in self._of_control:
+            with contextlib.suppress(msgspec.DecodeError):
+                line = self._of_control.partition(b"\n")[0]
+                self._run.report = msgspec.json.decode(line, type=Report)
+        if not piece or len(self._of_control) > _LONGEST_CONTROL:
+            self.is_gone = True
+            self._forget(self._control)
+            if self._run.report is None:
+                words = f"The sandbox of {self._run.order.name} broke off."
+                self._run.end(Ending.FAILED, failed(ErrorKind.OURS, words))
+
+    # What it prints, and a command's lines among that.
+
+    def _hear_printed(self, pipe: IO[bytes]) -> None:
+        try:
+            piece = os.read(pipe.fileno(), _PIECE)
+        except BlockingIOError:
+            return
+        except OSError:
+            piece = b""
+        if not piece:
+            self._forget(pipe)
+        if self._typing is None or pipe is not self._out:
+            self._run.printed.add(piece)
+            return
+        for line in self._typing.lines(piece, self._longest):
+            self._take_printed(line)
+
+    def _take_printed(self, line: bytes) -> None:
+        """A line of a command: a question, its answer, or simply text."""
+        told = _object(line)
+        if told is not None and "output" in told:
+            self._take_final(
+                {"final": {"output": told["output"], "state": told.get("state")}}
+            )
+        elif told is not None and "ask" in told and self._typing is not None:
+            answer = self._answered(told)
+            self._typing.write({**answer, **_id_of(told)})
+        else:
+            self._run.printed.add(line)
+            if len(self.said) <= self._run.order.limits.answer_bytes:
+                self.said += line
+
+    # What the kernel asks.
+
+    def _hear_notice(self) -> None:
+        assert self._notices is not None  # noqa: S101 - only listened to when there
+        notice = self._notices.next()
+        if notice is None:
+            if not self._is_asked():
+                self._forget(self._notices.descriptor)
+            return
+        # What the watch said of it lies in the line already.
+        while _is_readable(self._line) and self._line in self._open():
+            self._hear_line()
+        self._decide(self._notices, notice)
+
+    def _open(self) -> list[Any]:
+        return [key.fileobj for key in self._selector.get_map().values()]
+
+    def _is_asked(self) -> bool:
+        """Whether somebody is still there who could ask."""
+        assert self._notices is not None  # noqa: S101
+        poll = select.poll()
+        poll.register(self._notices.descriptor, select.POLLIN)
+        return not any(event & select.POLLHUP for _, event in poll.poll(0))
+
+    def _decide(self, notices: Notices, notice: Notice) -> None:
+        order = self._run.order
+        if order.relay is not None and notices.is_for_relay(notice):
+            ours, theirs = relay.tcp_pair()
+            notices.replace(notice, theirs)
+            theirs.close()
+            relay.begin(ours, self._relayed, order.limits.answer_bytes)
+            return
+        held_back = notices.described(notice)
+        if order.is_command and notice.name in {"execve", "execveat"}:
+            notices.let(notice)
+            self._note_start(held_back)
+            return
+        notices.refuse(notice, held_back.error)
+        self._run.ledger.held_back(
+            held_back.kind, visible(held_back.what), is_breach=held_back.is_breach
+        )
+
+    def _relayed(self, request: RelayRequest) -> RelayResponse:
+        """The answer of the model endpoint; runs in a thread of its connection."""
+        assert self._run.order.relay is not None  # noqa: S101 - not connected else
+        try:
+            response = self._run.order.relay(request)
+        except StopRun as stopped:
+            self._run.end(stopped.ending, stopped.error)
+            raise
+        self._run.ledger.after += response.event is not None
+        self._run.allow_more(response.waited)
+        return response
+
+    def _note_start(self, held_back: HeldBack) -> None:
+        """A command may start others; its own start is none of them."""
+        if self._has_begun:
+            self._run.ledger.told(
+                held_back.kind,
+                visible(held_back.what),
+                was_stopped=False,
+                is_breach=False,
+            )
+        self._has_begun = True
+
+    def hear_the_rest(self) -> None:
+        """Take in what was said before the end, and let go of the kernel."""
+        until = time.monotonic() + _SECONDS_OF_THE_REST
+        while time.monotonic() < until:
+            ready = self._selector.select(0)
+            heard = [key for key, events in ready if events & selectors.EVENT_READ]
+            for key in heard:
+                with contextlib.suppress(Exception):
+                    key.data()
+            if not heard:
+                break
+        if self._typing is not None:
+            for line in self._typing.last():
+                self._take_printed(line)
+        if self._notices is not None:
+            self._forget(self._notices.descriptor)
+            os.close(self._notices.descriptor)
+            self._notices = None
+
+
+def _is_readable(end: socket.socket) -> bool:
+    return bool(select.select([end], [], [], 0)[0])
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    """The JSON object of a line; `None` where it is none."""
+    if not line.lstrip().startswith(b"{"):
+        return None
+    try:
+        told = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+    return told if isinstance(told, dict) else None
+
+
+def _id_of(told: dict[str, Any]) -> dict[str, Any]:
+    return {"id": told["id"]} if "id" in told else {}
