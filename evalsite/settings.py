@@ -232,10 +232,15 @@ LIVE_MAX_DELAY_SECONDS = env.live_max_delay_seconds
 # Only the operator may widen what a replay can reach; a project chooses among these.
 REPLAY_KEYS: list[bytes] = replay_keys(env.replay_key.get_secret_value(), env.data_dir)
 REPLAY_HOSTS = listed(env.replay_hosts)
-REPLAY_CALLABLES = listed(env.replay_callables)
+# The agents of the demo are ours and reach nothing; they run in the sandbox as all do.
+SAMPLE_AGENTS = ["desk_agents:Memory", "desk_agents:escalation"]
+REPLAY_CALLABLES = [*SAMPLE_AGENTS, *listed(env.replay_callables)]
 REPLAY_COMMANDS = listed(env.replay_commands)
 REPLAY_HANDLERS = listed(env.replay_handlers)
-REPLAY_FOLDERS = listed(env.replay_folders)
+REPLAY_FOLDERS = [
+    str(BASE_DIR / "apps" / "pipeline" / "demo" / "alone"),
+    *listed(env.replay_folders),
+]
 REPLAY_LEAST_ISOLATION: str = env.replay_least_isolation
 REPLAY_PRICES = env.replay_prices
 REPLAY_STUB_URL = env.replay_stub_url.rstrip("/")

@@ -63,6 +63,7 @@ _TRACE_COLUMNS = (
     ("labels", "jsonb"),
     ("notes", "jsonb"),
     ("traits", "text[]"),
+    ("is_replay", "bool"),
 )
 
 
@@ -78,6 +79,7 @@ class NewTrace(msgspec.Struct, frozen=True):
     counts: Counts
     reader: Opened
     input_hash: str | None = None
+    is_replay: bool = False
 
 
 class StoredTrace(msgspec.Struct, frozen=True):
@@ -151,6 +153,7 @@ def _trace_row(
         Jsonb(trace.labels),
         Jsonb(trace.notes),
         list(traits_of(trace)),
+        new.is_replay,
     )
 
 

@@ -169,7 +169,7 @@ def trials_of(trace: Trace) -> QuerySet[Trace]:
     """The trials of the same task, in order of trial; none without a task."""
     if trace.task_id is None:
         return Trace.objects.none()
-    return Trace.objects.filter(task_id=trace.task_id).order_by("trial", "id")
+    return Trace.everything.filter(task_id=trace.task_id).order_by("trial", "id")
 
 
 _STEP_FIELDS = tuple(name for name, _ in STEP_COLUMNS)

@@ -1,4 +1,4 @@
-"""Uploads that are live streams: what came live in one day, without kept bytes.
+"""Uploads without kept bytes: what came live in one day, and the runs of a batch.
 
 Their traces are written one by one, and again when late spans change them: a trace
 keeps its id then, and the counters of its upload follow.
@@ -165,6 +165,64 @@ def _add_states(upload: Upload, change: Mapping[str, int]) -> None:
     total = Counter(upload.usage_states)
     total.update(change)
     upload.usage_states = {state: count for state, count in total.items() if count > 0}
+
+
+REPLAY_READER = Opened(member="", format="replay", version=1)
+"""Stands for a reader: the recording of a replay was never a file."""
+
+
+def replay_upload(
+    *, project_id: int, batch_id: int, name: str, now: datetime
+) -> Upload:
+    """The stream of the recordings of a batch of replays; made when missing."""
+    upload, _ = Upload.everything.get_or_create(
+        project_id=project_id,
+        sha256=f"replay-{batch_id}",
+        defaults={
+            "name": name[:255],
+            "source": UploadSource.REPLAY.value,
+            "size": 0,
+            "raw_kept": RawKept.GONE.value,
+            "state": UploadState.DONE.value,
+            "created_at": now,
+            "finished_at": now,
+        },
+    )
+    return upload
+
+
+def write_replay_trace(
+    *, upload_id: int, trace: EngineTrace, redactions: Mapping[str, int]
+) -> StoredTrace:
+    """Write the recording of a run into the stream of its batch, as the caller's part.
+
+    Locks the stream. The trace names its task, which is one of replays and made when
+    missing. It is never found as a trial by its input. `redactions` are the secrets
+    that were replaced in it, by rule.
+    """
+    upload = Upload.everything.select_for_update().get(pk=upload_id)
+    rows = Trace.everything.filter(upload=upload)
+    last = rows.aggregate(last=Max("ordinal"))["last"]
+    new = msgspec.structs.replace(
+        _new(0 if last is None else last + 1, trace, REPLAY_READER, None),
+        is_replay=True,
+    )
+    ids: dict[str, int] = {}
+    if trace.task:
+        task, _ = Task.everything.get_or_create(
+            project_id=upload.project_id,
+            key=trace.task,
+            is_replay=True,
+            defaults={"title": trace.name[:300]},
+        )
+        ids[trace.task] = task.pk
+    [stored] = copy_traces(upload=upload, new=[new], task_ids=ids)
+    upload.trace_count += 1
+    _count(upload, new, 0)
+    _note(upload, added=trace.notes)
+    upload.redactions = dict(Counter(upload.redactions) + Counter(redactions))
+    _save(upload, REPLAY_READER)
+    return stored
 
 
 def moved_steps(trace_id: int, trace: EngineTrace) -> dict[int, int]:

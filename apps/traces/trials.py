@@ -366,7 +366,7 @@ def task_row(task: Task) -> TaskRow:
 
     Raises `Task.DoesNotExist` where it is gone meanwhile.
     """
-    for row in _rows(Task.objects.filter(pk=task.pk)):
+    for row in _rows(Task.everything.filter(pk=task.pk)):
         return row
     raise Task.DoesNotExist
 

@@ -56,7 +56,7 @@ def frozen_case(
     known = len(trace.invocations)
     why = "it did nothing that is recorded" if 0 <= number < known else "there is none"
     raise NothingToFreeze(
-        f"No case can be made of agent invocation {number:,} of this trace: {why}."
+        f"No case can be made of agent invocation {number + 1:,} of this trace: {why}."
     )
 
 
@@ -247,7 +247,8 @@ def _model(first: Step | None, one: InvocationConduct) -> str:
 def _name(trace: Trace, one: InvocationConduct) -> str:
     if one.number is None:
         return f"What no agent owns in {trace.name}"
-    return f"{one.agent or 'Agent without a name'} in {trace.name}, invocation {one.number}"
+    agent = one.agent or "Agent without a name"
+    return f"{agent} in {trace.name}, invocation {one.number + 1}"
 
 
 def not_recorded(case: Case) -> tuple[str, ...]:

@@ -36,7 +36,9 @@ def words(way: Way, readable: Iterable[Path], scratch: Path) -> list[str]:
         for right in ("SETUID", "SETGID", "KILL", "DAC_READ_SEARCH"):
             said += ["--cap-add", f"CAP_{right}"]
     said += ["--proc", "/proc", "--dev", "/dev"]
-    folders = (*map(Path, SYSTEM), *readable)
+    wanted = dict.fromkeys((*map(Path, SYSTEM), *readable))
+    # What lies in another of them is there with it.
+    folders = [one for one in wanted if not wanted.keys() & set(one.parents)]
     # What lies above them is made here, and is only a way to them for everybody.
     above = {one for path in (*folders, scratch) for one in path.parents} - set(folders)
     for path in sorted(above - {Path("/")}):

@@ -62,6 +62,8 @@ class Ledger:
         )
 
     def _is_that(self, before: Effect, kind: EffectKind, what: str) -> bool:
+        if before.after != self.after:
+            return False
         if before.kind == EffectKind.NAME_LOOKUP:
             return kind == EffectKind.SOCKET and what.startswith(_OF_A_LOOK_UP)
         if before.kind != kind:

@@ -9,10 +9,8 @@ import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Final
 
 from apps.isolation.sandbox import bubblewrap
@@ -28,6 +26,7 @@ from apps.isolation.sandbox.levels import (
     wall_of,
 )
 from apps.isolation.sandbox.order import Refused, SandboxOrder
+from apps.isolation.sandbox.scratch import new_folder, remove_abandoned
 
 _SECONDS: Final = 5.0
 
@@ -46,6 +45,7 @@ def probe(at_most: Level = Level.NAMESPACES) -> Reached:
 @cache
 def best_way(at_most: Level) -> Way:
     """The best way that worked when it was tried, with a run that does nothing."""
+    remove_abandoned()
     return next((way for way in _ways(at_most) if _works(way)), Way(level=Level.NONE))
 
 
@@ -91,7 +91,7 @@ def _ways(at_most: Level) -> Iterator[Way]:
 
 def _works(way: Way) -> bool:
     """Whether a run that does nothing gets its wall up this way."""
-    scratch = Path(tempfile.mkdtemp(prefix="evalsite-run-"))
+    scratch = new_folder()
     order = SandboxOrder(target="nothing:nothing")
     try:
         launched = launch(order, way, scratch, kind="nothing")

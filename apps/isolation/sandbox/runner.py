@@ -10,7 +10,6 @@ import contextlib
 import os
 import selectors
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any, Final
 
 from apps.engine.replay.run import EffectKind, Ending, ErrorKind, RunError
 from apps.isolation.sandbox.ending import Ended, Report, input_hash, isolated
+from apps.isolation.sandbox.inside.family import end_all
 from apps.isolation.sandbox.launching import Launched, launch
 from apps.isolation.sandbox.ledger import Ledger
 from apps.isolation.sandbox.order import (
@@ -30,11 +30,12 @@ from apps.isolation.sandbox.order import (
 )
 from apps.isolation.sandbox.printed import Printed
 from apps.isolation.sandbox.probing import best_way, check_level, probe
+from apps.isolation.sandbox.scratch import new_folder
 from apps.isolation.sandbox.talking import Talking
 
 _TICK: Final = 0.05
 _SECONDS_TO_END: Final = 3.0
-_GRACE: Final = 2.0
+_GRACE: Final = 1.0
 _SECONDS_BETWEEN_LOOKS: Final = 0.5
 _FILES_LOOKED_AT: Final = 10_000
 
@@ -96,7 +97,7 @@ class Run:
 
     def __enter__(self) -> Run:
         """Start it. Raises `Refused`; a start that fails is an ended run."""
-        self._scratch = Path(tempfile.mkdtemp(prefix="evalsite-run-"))
+        self._scratch = new_folder()
         self._start_ns, self._started = self._clock_ns(), time.monotonic()
         try:
             self._launched = launch(self.order, self._way, self._scratch)
@@ -132,7 +133,8 @@ class Run:
     @property
     def is_over(self) -> bool:
         """Whether the run has ended, in whatever way."""
-        return self._ended is not None or self.report is not None
+        has_gone = self.report is not None or self._launched is None
+        return self._ended is not None or has_gone
 
     @property
     def error(self) -> RunError | None:
@@ -235,6 +237,8 @@ class Run:
             if self.talking is None or self.talking.is_gone:
                 break
         if self.report is None:
+            # It does not answer: stopped, or killed, which without a wall can be.
+            end_all(launched.process.pid)
             launched.process.kill()
         if self.talking:
             self.talking.hear_the_rest()

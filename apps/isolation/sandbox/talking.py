@@ -202,7 +202,7 @@ class Talking:
         if not piece or len(self._of_control) > _LONGEST_CONTROL:
             self.is_gone = True
             self._forget(self._control)
-            if self._run.report is None:
+            if self._run.report is None and self._run.final is None:
                 words = f"The sandbox of {self._run.order.name} broke off."
                 self._run.end(Ending.FAILED, failed(ErrorKind.OURS, words))
 

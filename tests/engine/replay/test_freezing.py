@@ -100,7 +100,7 @@ def test_every_part_of_an_invocation_is_frozen_where_it_is_recorded():
     case = frozen_case(pipeline(name="run 1"), 1)
     assert case == Case(
         agent="billing",
-        name="billing in run 1, invocation 1",
+        name="billing in run 1, invocation 2",
         input="I was charged twice",
         messages=tuple(REQUEST["messages"]),
         tools=(
@@ -177,9 +177,9 @@ def test_what_is_not_recorded_is_said_and_not_made_up():
 
 
 def test_an_invocation_that_did_nothing_is_refused_with_a_sentence():
-    with pytest.raises(NothingToFreeze, match=r"invocation 2 .* it did nothing"):
+    with pytest.raises(NothingToFreeze, match=r"invocation 3 .* it did nothing"):
         frozen_case(pipeline(), 2)
-    with pytest.raises(NothingToFreeze, match=r"invocation 9 .* there is none"):
+    with pytest.raises(NothingToFreeze, match=r"invocation 10 .* there is none"):
         frozen_case(pipeline(), 9)
     with pytest.raises(NothingToFreeze, match="no steps"):
         frozen_system(told())

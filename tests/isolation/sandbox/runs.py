@@ -56,15 +56,17 @@ def of_kind(isolated, kind):
 
 
 def processes_with(word: str) -> list[int]:
-    """Processes of this machine that have a word in their command line."""
+    """Processes of this machine that have a word as an argument or in their environment."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
-                words = (folder / "cmdline").read_bytes().split(b"\0")
+                text = b"".join(
+                    (folder / one).read_bytes() for one in ("cmdline", "environ")
+                )
             except OSError:
                 continue
-            if word.encode() in words:
+            if word.encode() in text:
                 found.append(int(folder.name))
     return found
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from apps.isolation.sandbox import Level, probe
 from tests.conftest import ROOT
 from tests.isolation.sandbox import attacking
 from tests.isolation.sandbox.planted.attacks import ATTACKS
-from tests.isolation.sandbox.runs import WALLED
+from tests.isolation.sandbox.runs import WALLED, ended_within, processes_with, ran
 
 NOBODY = 65_534
 NAMED = {
@@ -136,8 +137,55 @@ def test_it_is_the_wall_that_holds_and_not_the_watch():
     told = _kept(Level.NONE)
     for name in ("read", "write", "tcp", "udp", "unix", "abstract_unix", "forks"):
         assert told["attacks"][name] == "escaped", name
-    assert ["socket", told["effects"]] != []
     kinds = {one[0] for one in told["effects"]}
     assert {"file_read", "file_write", "socket", "process", "left_running"} <= kinds
     assert told["reached"][0] is True
     assert told["are_gone"]
+
+
+@pytest.mark.parametrize(
+    ("target", "ending"),
+    [("stops_its_warden", "finished"), ("kills_its_warden", "failed")],
+)
+def test_without_a_wall_an_agent_may_end_its_warden_and_is_ended_all_the_same(
+    target, ending
+):
+    mark = f"evalsite-test-{os.getpid()}-{target}"
+    found = ran(
+        f"attacks:{target}", at_most=Level.NONE, least=Level.NONE, env={"MARK": mark}
+    )
+    assert found.ending == ending
+    assert ("signal", True) in {(one.kind, one.is_breach) for one in found.effects}
+    assert found.effects[0].was_stopped is None
+    assert ended_within(mark)
+
+
+BEGINS = """
+import sys, time
+from apps.isolation.sandbox import Level
+from tests.isolation.sandbox.runs import ran
+def ask(question):
+    print("begun", flush=True)
+    return {}
+script = "read l; sleep $MARK & echo '{\\"ask\\": \\"message\\"}'; sleep $MARK"
+ran(("/bin/sh", "-c", script), at_most=sys.argv[1], least=sys.argv[1], ask=ask,
+    env={"MARK": sys.argv[2]})
+"""
+
+
+@pytest.mark.parametrize("level", Level)
+def test_nothing_is_left_of_a_run_whose_worker_was_killed(level, tmp_path):
+    if not probe(level).level.is_at_least(level):
+        pytest.skip(f"The level {level} is not reached on this machine.")
+    mark = f"32{os.getpid()}"
+    begins = BEGINS.replace("sys.argv[1]", f"Level.{level.name}")
+    with subprocess.Popen(
+        [sys.executable, "-c", begins, level, mark],
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    ) as worker:
+        assert worker.stdout.readline() == b"begun\n"
+        assert processes_with(mark)
+        worker.kill()
+    assert ended_within(mark, 5)

@@ -13,14 +13,13 @@ import select
 import signal
 import socket
 import sys
-import time
 from typing import Any
 
 from . import agent, walling
 from .channel import Channel, encoded
+from .family import descendants, end_all
 
 _SUBREAPER = 36
-_SECONDS_OF_KILLING = 2.0
 
 
 def main(*, control: int, line: int) -> None:
@@ -98,8 +97,8 @@ def _watch(told: socket.socket, child: int) -> int:
     if was_ended:
         os.kill(child, signal.SIGKILL)
     _, status, usage = os.wait4(child, 0)
-    left = [] if was_ended else [name for _, name in _descendants()]
-    _end_all()
+    left = [] if was_ended else [name for _, name in descendants(os.getpid())]
+    end_all(os.getpid())
     report = {
         "status": status,
         "left": left[:20],
@@ -109,53 +108,3 @@ def _watch(told: socket.socket, child: int) -> int:
     with contextlib.suppress(OSError):
         told.sendall(encoded(report))
     return 0
-
-
-def _descendants() -> list[tuple[int, str]]:
-    """The processes that come from this one, with their names; zombies left out."""
-    parents: dict[int, int] = {}
-    names: dict[int, str] = {}
-    for entry in os.listdir("/proc"):  # noqa: PTH208 - pathlib costs a start its time
-        if entry.isdigit():
-            with contextlib.suppress(OSError):
-                _read_stat(int(entry), parents, names)
-    ours = {os.getpid()}
-    grows = True
-    while grows:
-        found = {one for one, parent in parents.items() if parent in ours} - ours
-        ours |= found
-        grows = bool(found)
-    return [(one, names[one]) for one in sorted(ours - {os.getpid()}) if one in names]
-
-
-def _read_stat(process: int, parents: dict[int, int], names: dict[int, str]) -> None:
-    with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
-        head, _, tail = file.read().rpartition(")")
-    state, parent = tail.split()[:2]
-    parents[process] = int(parent)
-    if state not in "ZX":
-        names[process] = head.partition("(")[2]
-
-
-def _end_all() -> None:
-    """Kill what comes from here until nothing does, for two seconds at most."""
-    until = time.monotonic() + _SECONDS_OF_KILLING
-    while time.monotonic() < until:
-        living = _descendants()
-        for process, _ in living:
-            with contextlib.suppress(OSError):
-                os.kill(process, signal.SIGKILL)
-        if not _reap() and not living:
-            return
-        time.sleep(0.002)
-
-
-def _reap() -> bool:
-    """Take back the ended; whether there are children still."""
-    while True:
-        try:
-            process, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return False
-        if process == 0:
-            return True

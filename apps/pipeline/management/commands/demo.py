@@ -14,7 +14,9 @@ from apps.accounts.operations import create_project
 from apps.engine.formats.evalsite_writer import dump
 from apps.pipeline.demo import desk, doubtful
 from apps.pipeline.demo.asked import ask
+from apps.pipeline.demo.replays import start_replays
 from apps.pipeline.flow import submit_upload
+from apps.pipeline.replays import wake_runs
 from apps.traces.storage import receive
 
 SLUG = "demo"
@@ -67,4 +69,6 @@ class Command(BaseCommand):
         for name, content in sample_files():
             received = receive([content], limit=settings.MAX_UPLOAD_BYTES, name=name)
             submit_upload(project=project, received=received, user=owner, now=now)
+        batches = start_replays(project_id=project.pk, user_id=owner.pk, now=now)
+        wake_runs(count=sum(batch.run_count for batch in batches))
         self.stdout.write("The demo project is ready.")

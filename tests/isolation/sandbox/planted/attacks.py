@@ -1,4 +1,6 @@
 """Attacks from inside of a run. Each says "escaped", or how it was held back."""
+# ruff: noqa: PTH101, PTH108, PTH123, S103, PLC0415, PERF401
+# An agent is written as agents are.
 
 import os
 import signal
@@ -12,6 +14,8 @@ def every_attack(replay):
     at = replay.input
     outcomes = {}
     for name, attack in ATTACKS.items():
+        if name in at["without"]:
+            continue
         try:
             attack(at)
         except BaseException as error:  # noqa: BLE001
@@ -77,8 +81,7 @@ def memory(_at):
 
 def large_file(_at):
     with open("large", "wb") as file:
-        for _ in range(300):
-            file.write(bytes(1024**2))
+        file.writelines(bytes(1024**2) for _ in range(300))
 
 
 def forks(_at):
@@ -107,6 +110,18 @@ ATTACKS = {
         native_call,
     )
 }
+
+
+def stops_its_warden(_replay):
+    os.kill(os.getppid(), signal.SIGSTOP)
+    if os.fork() == 0:
+        signal.pause()
+    return "stopped"
+
+
+def kills_its_warden(_replay):
+    os.kill(os.getppid(), signal.SIGKILL)
+    signal.pause()
 
 
 def as_a_command():

@@ -1,4 +1,6 @@
 """Agents with a planted defect each."""
+# ruff: noqa: PTH123, S108, S112
+# An agent is written as agents are.
 
 import ctypes
 import os

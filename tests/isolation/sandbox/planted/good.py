@@ -1,4 +1,6 @@
 """Agents as they should be, in every form that a callable may have."""
+# ruff: noqa: S310
+# An agent is written as agents are.
 
 import asyncio
 import threading
@@ -57,7 +59,7 @@ def from_many_threads(replay):
     def ask(number):
         found.append(replay.tools["look_up"](number=number))
 
-    threads = [threading.Thread(target=ask, args=(one,)) for one in range(8)]
+    threads = [threading.Thread(target=ask, args=(one,)) for one in range(1, 9)]
     for thread in threads:
         thread.start()
     for thread in threads:
