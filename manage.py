@@ -13,7 +13,7 @@ from evalsite import bootstrap
 
 # Commands that need neither a database nor a server work without the site's settings,
 # on any machine, and start at once.
-WITHOUT_SETTINGS = frozenset({"compare", "describe", "screen", "upload"})
+WITHOUT_SETTINGS = frozenset({"compare", "describe", "replay", "screen", "upload"})
 
 
 def main() -> None:

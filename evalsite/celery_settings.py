@@ -11,11 +11,12 @@ from django.conf import settings
 from kombu import Queue
 
 # Reading a large file keeps a process busy for minutes. What is short and urgent has a
-# queue of its own, which one more worker serves alone; every worker serves both.
-LONG, SHORT = "celery", "short"
+# queue of its own, which one more worker serves alone. Replays wait for agents elsewhere,
+# so workers of their own serve their queue. A worker that is told no queue serves all.
+LONG, SHORT, REPLAYS = "celery", "short", "replays"
 task_default_queue = LONG
-task_queues = [Queue(LONG), Queue(SHORT)]
-task_routes = {
+task_queues = [Queue(LONG), Queue(SHORT), Queue(REPLAYS)]
+task_routes: dict[str, dict[str, str]] = {
     f"pipeline.{name}": {"queue": SHORT}
     for name in (
         "assemble_live_traces",
@@ -24,8 +25,10 @@ task_routes = {
         "resume_stuck",
         "wake_projects_behind",
         "wake_projects_to_score",
+        "wake_replays",
     )
 }
+task_routes["pipeline.run_replays"] = {"queue": REPLAYS}
 
 broker_url = settings.REDIS_URL
 broker_connection_retry_on_startup = True
@@ -77,6 +80,11 @@ beat_schedule = {
         "task": "pipeline.wake_projects_to_score",
         "schedule": 5.0,
         "options": {"expires": 5},
+    },
+    "wake-replays": {
+        "task": "pipeline.wake_replays",
+        "schedule": 2.0,
+        "options": {"expires": 2},
     },
     "remove-abandoned-files": {
         "task": "pipeline.remove_abandoned_files",

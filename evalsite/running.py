@@ -57,6 +57,7 @@ class Serving(BaseSettings):
     web_processes: int = Field(default=2, ge=1)
     web_threads: int = Field(default=4, ge=1)
     worker_processes: int = Field(default=2, ge=1)
+    replay_processes: int = Field(default=2, ge=0)
     postgres_user: str = ""
 
 
@@ -199,18 +200,14 @@ class _Starting:
             *("--bind", f"{serving.bind}:{port}"),
             *("--graceful-timeout", "8", "--timeout", "120", "--no-control-socket"),
         )
-        worker = self._python(
-            "worker",
-            *("-m", "celery", "-A", "evalsite", "worker", "--loglevel", "INFO"),
-            *("--concurrency", str(serving.worker_processes)),
-            *("--without-gossip", "--without-mingle"),
-        )
-        short = self._python(
-            "short-worker",
-            *("-m", "celery", "-A", "evalsite", "worker", "--loglevel", "INFO"),
-            *("--queues", "short", "--concurrency", "1", "--hostname", "short@%h"),
-            *("--without-gossip", "--without-mingle"),
-        )
+        workers = [
+            self._worker("worker", "celery,short", serving.worker_processes),
+            self._worker("short-worker", "short", 1),
+        ]
+        if serving.replay_processes:
+            workers.append(
+                self._worker("replay-worker", "replays", serving.replay_processes)
+            )
         beat = self._python(
             "beat",
             *("-m", "celery", "-A", "evalsite", "beat", "--loglevel", "INFO"),
@@ -224,10 +221,18 @@ class _Starting:
                 _with_steps(
                     one, StopStep(signal.SIGTERM, 10), StopStep(signal.SIGQUIT, 2)
                 )
-                for one in (worker, short)
+                for one in workers
             ),
             _with_steps(beat, StopStep(signal.SIGTERM, 5)),
         ]
+
+    def _worker(self, name: str, queues: str, processes: int) -> ProcessPlan:
+        return self._python(
+            name,
+            *("-m", "celery", "-A", "evalsite", "worker", "--loglevel", "INFO"),
+            *("--queues", queues, "--concurrency", str(processes)),
+            *("--hostname", f"{name}@%h", "--without-gossip", "--without-mingle"),
+        )
 
     def _wait_for_web(self, port: int) -> None:
         deadline = time.monotonic() + _WEB_READY_SECONDS

@@ -12,7 +12,14 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpResponseBase
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from apps.api import definition_views, verdict_views, views
+from apps.api import (
+    definition_views,
+    replay_batch_views,
+    replay_views,
+    stub_views,
+    verdict_views,
+    views,
+)
 
 
 def _door(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
@@ -49,6 +56,7 @@ def _addresses(prefix: str) -> list[URLPattern]:
             name=f"{prefix}-report",
         ),
         *_scored(prefix),
+        *_replays(prefix),
     ]
 
 
@@ -78,7 +86,51 @@ def _scored(prefix: str) -> list[URLPattern]:
     ]
 
 
+def _replays(prefix: str) -> list[URLPattern]:
+    """The addresses of targets, cases, batches and runs."""
+    case, batch = "(?P<frozen_id>[0-9]{1,18})", "(?P<batch_id>[0-9]{1,18})"
+    run, target = "(?P<run_id>[0-9]{1,18})", "(?P<target_id>[0-9]{1,18})"
+    views_of = {
+        ("targets", "targets"): replay_views.Targets,
+        ("target", f"targets/{target}"): replay_views.OneTarget,
+        ("cases", "cases"): replay_views.Cases,
+        ("case-lines", "cases/lines"): replay_views.CaseLines,
+        ("case-freeze", "cases/freeze"): replay_views.FrozenCases,
+        ("case", f"cases/{case}"): replay_views.OneCase,
+        ("estimate", "estimate"): replay_batch_views.Estimates,
+        ("batches", "batches"): replay_batch_views.Batches,
+        ("batch", f"batches/{batch}"): replay_batch_views.OneBatch,
+        ("batch-cancel", f"batches/{batch}/cancel"): replay_batch_views.BatchCancel,
+        ("batch-resume", f"batches/{batch}/resume"): replay_batch_views.BatchResume,
+        ("batch-runs", f"batches/{batch}/runs"): replay_batch_views.BatchRuns,
+        ("run", f"runs/{run}"): replay_batch_views.OneRun,
+        ("recording", f"runs/{run}/recording"): replay_batch_views.Recording,
+    }
+    return [
+        re_path(
+            rf"^replays/{pattern}/?$",
+            _door(view.as_view()),
+            name=f"{prefix}-replay-{name}",
+        )
+        for (name, pattern), view in views_of.items()
+    ]
+
+
 urlpatterns: list[URLPattern | URLResolver] = [
     *_addresses("api"),
     path("projects/<slug:slug>/", include(_addresses("api-project"))),
 ]
+
+stub_urls: list[URLPattern] = [
+    re_path(
+        r"^(?P<token>[A-Za-z0-9_-]{1,200})/tools/(?P<name>.+)\Z",
+        stub_views.stub_tool,
+        name="stub-tool",
+    ),
+    re_path(
+        r"^(?P<token>[A-Za-z0-9_-]{1,200})/mcp/?\Z",
+        stub_views.stub_mcp,
+        name="stub-mcp",
+    ),
+]
+"""Where agents find the stubs of their run: the token in the address opens them."""

@@ -143,7 +143,7 @@ class OneTask(ScoredView):
 
     def get(self, request: Request, task_id: str, **_path: str) -> Response:
         """Its trials, how far each agent agrees, and where the trials fork."""
-        task = Task.objects.filter(project=self.project, pk=int(task_id)).first()
+        task = Task.everything.filter(project=self.project, pk=int(task_id)).first()
         if task is None:
             raise Http404
         agents = AgentTaskScore.objects.filter(task=task).select_related("agent")
@@ -175,7 +175,7 @@ class TraceAgents(ScoredView):
 
     def get(self, request: Request, trace_id: str, **_path: str) -> Response:  # noqa: ARG002
         """The agents that act in it with what they decided and what contracts say."""
-        trace = Trace.objects.filter(project=self.project, pk=int(trace_id)).first()
+        trace = Trace.everything.filter(project=self.project, pk=int(trace_id)).first()
         if trace is None:
             raise Http404
         conducts = Conduct.objects.filter(trace=trace).select_related("agent")

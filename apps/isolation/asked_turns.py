@@ -20,7 +20,7 @@ from apps.engine.memory_tests import (
     ran_of,
 )
 from apps.engine.replay.case import Case
-from apps.engine.replay.run import Ending, Ran
+from apps.engine.replay.run import Ending, Proof, Ran
 
 Ask = Callable[[Case], Ran]
 """Runs the target on one case, as in a run of its own."""
@@ -56,7 +56,9 @@ class AskedTurns:
         return ran
 
     def ran(self, record: TrialRecord) -> Ran:
-        """The whole trial as one attempt; at least one turn was asked."""
+        """The whole trial as one attempt; without a turn it is one of nothing."""
+        if not self._rans:
+            return ran_of(record, Proof(level="none"))
         whole = ran_of(record, self._rans[-1].proof)
         return msgspec.structs.replace(
             whole,

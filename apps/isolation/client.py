@@ -114,6 +114,9 @@ def exchange(
         raise
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise _failed_exchange(error, backend) from None
+    finally:
+        # A handshake that was broken off leaves it to nobody else.
+        backend.close()
 
 
 def secret_headers(secret: str, name: str, prefix: str | None = None) -> dict[str, str]:

@@ -245,6 +245,11 @@ class PinnedBackend(httpcore.NetworkBackend):
         self._time.check()
         raise httpcore.ConnectError(why)
 
+    def close(self) -> None:
+        """Close what was opened; safe to call where nothing was."""
+        if self.stream is not None:
+            self.stream.close()
+
     def connect_unix_socket(
         self,
         path: str,

@@ -35,6 +35,7 @@ from apps.engine.replay.run import (
     Effect,
     EffectKind,
     ErrorKind,
+    Event,
     Limits,
     Message,
     ModelCalled,
@@ -60,6 +61,7 @@ HOLDS: Final = (
     "Size and time of its answer are bound.",
 )
 OPEN: Final = (
+    "That the input is the same before and after is said of what was kept here.",
     "The agent's process is not walled: whether it uses other tools, files or networks "
     "than the stubs cannot be seen from here.",
     "Its state is kept apart only where it takes the state that is sent to it.",
@@ -314,9 +316,18 @@ class _Posts:
             self.happened.leak(LEAKED)
         return value
 
+    def _masked(self, event: Event) -> Event:
+        """Arguments that were a text may have held the key in other signs."""
+        if not isinstance(event, ToolCalled):
+            return event
+        return msgspec.structs.replace(
+            event, arguments=self._mask.value(event.arguments)
+        )
+
     def _take(self, found: AgentAnswer, fresh: Sequence[ToolCalled]) -> None:
         happened = self.happened
-        events, unseen = together(found.events, fresh)
+        told = tuple(self._masked(event) for event in found.events)
+        events, unseen = together(told, fresh)
         happened.events += events
         if (whole := one_call_for_all(found)) is not None:
             happened.add(whole)
@@ -327,7 +338,9 @@ class _Posts:
                     kind=EffectKind.OTHER,
                     what=f"The agent tells of a call of `{call.tool}` that no stub saw; "
                     "it may have been real.",
-                    after=happened.events.index(call),
+                    after=next(
+                        n for n, one in enumerate(happened.events) if one is call
+                    ),
                     was_stopped=None,
                     is_breach=call.tool in offered,
                 )

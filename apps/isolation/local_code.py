@@ -6,6 +6,7 @@ were not allowed to run for (a name on no list, too little isolation) is a recor
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -45,6 +46,7 @@ Answer = Callable[[str, Any], ToolAnswer]
 Stop = Callable[[], bool]
 Clock = Callable[[], int]
 _T = TypeVar("_T")
+_MOST_MESSAGES: Final = 5_000
 
 _ENDINGS: Final = {
     Cancelled: (Ending.CANCELLED, ErrorKind.CANCELLED),
@@ -236,7 +238,7 @@ class _Record:
         self._order, self._answer = order, answer
         self.clock_ns = clock_ns
         self.events: list[Event] = []
-        self._model_calls = 0
+        self._model_calls = itertools.count(1)
         self._put_back: NotNow | None = None
 
     def sandbox(self) -> SandboxOrder:
@@ -251,6 +253,7 @@ class _Record:
         """The answer to a question of the agent. Raises `StopRun`."""
         now = self.clock_ns()
         if question.get("ask") == "message":
+            self._check_messages()
             role = str(question.get("role") or "assistant")
             said = Message(role=role, content=question.get("content"), at_ns=now)
             self.events.append(said)
@@ -280,6 +283,11 @@ class _Record:
             )
         return {"error": found.error} if found.error else {"result": found.result}
 
+    def _check_messages(self) -> None:
+        if sum(isinstance(one, Message) for one in self.events) >= _MOST_MESSAGES:
+            words = f"The agent wrote more than {_MOST_MESSAGES:,} messages down."
+            raise StopRun(Ending.FAILED, RunError(kind=ErrorKind.LIMIT, sentence=words))
+
     def _check_tool_calls(self) -> None:
         most = self._order.sandbox.limits.tool_calls
         if sum(isinstance(one, ToolCalled) for one in self.events) >= most:
@@ -288,10 +296,10 @@ class _Record:
 
     def _relayed(self, request: RelayRequest) -> RelayResponse:
         most = self._order.sandbox.limits.model_calls
-        if self._model_calls >= most:
+        # One call after the other comes out of this, from whatever thread.
+        if next(self._model_calls) > most:
             words = f"The agent called its model more than {most} times."
             raise StopRun(Ending.FAILED, RunError(kind=ErrorKind.LIMIT, sentence=words))
-        self._model_calls += 1
         relay = self._order.sandbox.relay
         assert relay is not None  # noqa: S101 - this stands before it
         try:

@@ -25,6 +25,8 @@ from apps.isolation.masking import Mask
 from apps.isolation.run_time import CallFailed, failed
 
 KEPT_OF_BAD: Final = 2_000
+LIMITS_OF_TOKENS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_KEPT_THERE: Final = ("previous_response_id", "conversation", "prompt")
 LEAKED: Final = "The answer held the target's key; it was masked."
 
 
@@ -198,10 +200,13 @@ def masked_error(error: RunError, mask: Mask) -> RunError:
 
 
 def worst_case(sent: bytes, body: dict[str, Any]) -> WorstCase:
-    """The most tokens that a request can use, from its bytes and its own limit."""
-    limits = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-    most = next((body[name] for name in limits if name in body), 0)
-    return WorstCase(input_tokens=len(sent), output_tokens=most)
+    """The most tokens that a request can use, from its bytes and its own limit.
+
+    What the endpoint is to take from its own side is no part of the request.
+    """
+    most = max([body[name] for name in LIMITS_OF_TOKENS if name in body], default=0)
+    is_whole = not any(body.get(name) for name in _KEPT_THERE)
+    return WorstCase(input_tokens=len(sent) if is_whole else None, output_tokens=most)
 
 
 def answered_event(event: ModelCalled, value: Any, answer: ModelAnswer) -> ModelCalled:

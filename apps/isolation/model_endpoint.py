@@ -62,6 +62,7 @@ HOLDS: Final = (
 OPEN: Final = (
     "What the endpoint does on its own side is not seen: tools that it runs itself, "
     "what it stores, and whom it asks.",
+    "That the input is the same before and after is said of what was kept here.",
     "Temperature 0 and a seed are asked for; whether the same input gives the same "
     "answer is up to the endpoint.",
 )
@@ -231,6 +232,7 @@ class Talk:
         self._asking = _asking(order)
         self._history: list[dict[str, Any]] = []
         self._tool_calls = 0
+        self._mask = Mask([order.secret])
         versions = {"httpx": httpx.__version__, "api": order.api.value}
         walls = Walls(level=LEVEL, holds=HOLDS, open=OPEN, versions=versions)
         self.happened = Happened(
@@ -240,7 +242,7 @@ class Talk:
             _endpoint(order, self._dialect),
             happened=self.happened,
             names=WireNames(order.case.tools),
-            mask=Mask([order.secret]),
+            mask=self._mask,
         )
 
     def answer_to(self, messages: Iterable[dict[str, Any]]) -> str:
@@ -281,14 +283,16 @@ class Talk:
         self._tool_calls += 1
         clock = self.happened.hooks.clock_ns
         start_ns = clock()
+        # They are a text in the answer, in which a key may be written in other signs.
+        arguments = self._mask.value(one.arguments)
         if one.has_arguments:
-            given = self._answer(one.tool, one.arguments)
+            given = self._answer(one.tool, arguments)
         else:
             given = ToolAnswer(source=AnswerSource.MISS, error=_BAD_ARGUMENTS)
         self.happened.add(
             ToolCalled(
                 tool=one.tool,
-                arguments=one.arguments,
+                arguments=arguments,
                 answer=given,
                 call_id=one.call_id,
                 start_ns=start_ns,
@@ -308,7 +312,7 @@ def _check_ended(answer: ModelAnswer, max_tokens: int) -> None:
             ErrorKind.LIMIT,
             f"The answer was cut at the limit of {max_tokens:,} output tokens.",
         )
-    if answer.finish is FinishReason.CONTENT_FILTER and not answer.text:
+    if answer.finish is FinishReason.CONTENT_FILTER:
         raise failed(
             ErrorKind.TARGET, "The endpoint's content filter ended the answer."
         )

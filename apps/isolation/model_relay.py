@@ -24,6 +24,7 @@ from apps.isolation.client import Reply, Request, exchange, secret_headers
 from apps.isolation.hooks import Hooks
 from apps.isolation.masking import Mask
 from apps.isolation.model_calls import (
+    LIMITS_OF_TOKENS,
     Seen,
     answered_event,
     beginning_of,
@@ -87,6 +88,12 @@ class _ModelRelay:
             body = None
         if not isinstance(body, dict):
             return _refused(400, "The request is no JSON object.")
+        if _acts_there(body):
+            return _refused(
+                400,
+                "Only functions can be tools here: what the endpoint does by itself "
+                "would be real.",
+            )
         return self._asked(api, self._bound(api, body))
 
     def _bound(self, api: Api, body: dict[str, Any]) -> dict[str, Any]:
@@ -97,9 +104,9 @@ class _ModelRelay:
         name = next((one for one in names if body.get(one) is not None), names[0])
         wanted = body.get(name)
         is_less = type(wanted) is int and 0 < wanted < most
-        bound = {key: value for key, value in body.items() if key not in names}
+        bound = {k: value for k, value in body.items() if k not in LIMITS_OF_TOKENS}
         bound |= {name: wanted if is_less else most}
-        if type(bound.get("n")) is int and is_chat:
+        if is_chat and "n" in bound:
             # Each of several answers may be as long as the limit.
             bound["n"] = 1
         if self._order.model:
@@ -185,6 +192,15 @@ class _ModelRelay:
         text = reply.body.decode("utf-8", "surrogateescape")
         body = self._mask.text(text).encode("utf-8", "surrogateescape")
         return RelayResponse(status=reply.status, headers=headers, body=body)
+
+
+def _acts_there(body: dict[str, Any]) -> bool:
+    """Whether the endpoint is to do more than to answer: search, run code, call servers."""
+    tools = body.get("tools") or []
+    if not isinstance(tools, list) or "web_search_options" in body:
+        return True
+    kinds = {one.get("type") if isinstance(one, dict) else None for one in tools}
+    return not kinds <= {"function", "custom"}
 
 
 def _bad(sentence: str) -> CallFailed:

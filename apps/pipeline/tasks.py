@@ -8,7 +8,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.live.operations import forget_spans
-from apps.pipeline import baselines, lineups, scoring, shadows
+from apps.pipeline import baselines, experiments, lineups, replays, scoring, shadows
 from apps.pipeline.heartbeat import kept_alive
 from apps.pipeline.live import assemble_due, give_up_hopeless
 from apps.pipeline.patterns import search_project, wake_search
@@ -21,6 +21,8 @@ from apps.traces.operations import give_up_stuck_uploads
 from apps.traces.parts import remove_abandoned_parts
 from apps.traces.raw_bytes import forget_old_raw
 from apps.traces.storage import remove_abandoned
+
+WAKE_REPLAYS_SECONDS = 2.0
 
 
 @shared_task(name="pipeline.parse_upload")
@@ -116,3 +118,18 @@ def forget_live_spans(**_later: Any) -> None:
     """Forget live spans whose traces are stored and too old for late ones."""
     while forget_spans():
         pass
+
+
+@shared_task(name="pipeline.run_replays")
+def run_replays(**_later: Any) -> None:
+    """Run replays that wait for twenty seconds, and let another task go on if need be."""
+    if replays.run_replays(clock=timezone.now):
+        run_replays.apply_async(expires=replays.LONGEST_SECONDS)
+
+
+@shared_task(name="pipeline.wake_replays")
+def wake_replays(**_later: Any) -> None:
+    """Let workers run the replays that wait, and see to batches that have ended."""
+    for _ in range(replays.wanted_workers()):
+        run_replays.apply_async(expires=WAKE_REPLAYS_SECONDS)
+    experiments.return_signals(now=timezone.now())

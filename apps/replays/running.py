@@ -7,12 +7,13 @@ batch, run, attempt.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any, Final
 
 import msgspec
 from django.db import transaction
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Now
 
 from apps.replays.budget import keep_as_spent
@@ -22,7 +23,7 @@ from apps.replays.transitions import MAX_TRIES, OPEN, BatchState, RunState
 LOST: Final = "lost"
 PUT_BACK: Final = "put_back"
 MOST_BATCHES: Final = 50
-"""So many batches are looked at for a free run, those with the fewest at work first."""
+"""So many batches are looked at for a free run, those that are served least first."""
 _DEFAULT_CONCURRENCY: Final = 2
 
 
@@ -45,14 +46,18 @@ class RunClaim(msgspec.Struct, frozen=True, kw_only=True):
     is_hopeless: bool = False
 
 
-def claim_run(*, lease_seconds: int) -> RunClaim | None:
+def claim_run(*, lease_seconds: int, without: Collection[int] = ()) -> RunClaim | None:
     """Claim a run that may begin now; None when there is none.
+
+    `without` are ids of targets that are left alone this time.
 
     It waits, or its worker is gone; its batch is running, its target has not asked all
     to wait, and neither has as many at work as it may. Batches with the fewest runs at
-    work come first, so that a long batch keeps no other one waiting.
+    work come first, of these the one that waits longest: none keeps another waiting.
     """
     for batch_id, target_id in _batches_with_free_runs():
+        if target_id in without:
+            continue
         claim = _claim_of(batch_id, target_id, lease_seconds)
         if claim is not None:
             return claim
@@ -82,11 +87,20 @@ def _batches_with_free_runs() -> list[tuple[int, int]]:
         .values("batch")
         .annotate(count=Count("pk"))
     )
+    begun = (
+        Run.objects.filter(batch=OuterRef("pk"), started_at__isnull=False)
+        .order_by()
+        .values("batch")
+        .annotate(last=Max("started_at"))
+    )
     rows = (
         running_batches()
         .filter(Exists(free_runs().filter(batch=OuterRef("pk"))))
-        .annotate(at_work=Coalesce(Subquery(counted.values("count")), 0))
-        .order_by("at_work", "pk")
+        .annotate(
+            at_work=Coalesce(Subquery(counted.values("count")), 0),
+            last=Subquery(begun.values("last")),
+        )
+        .order_by("at_work", F("last").asc(nulls_first=True), "pk")
     )
     return list(rows.values_list("pk", "target_version__target_id")[:MOST_BATCHES])
 
@@ -207,8 +221,8 @@ class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True):
 def put_back(*, claim: RunClaim, seconds: float, end: AttemptEnd) -> RunState:
     """Let a run wait for so many seconds and begin anew; where it stands then.
 
-    Such an attempt is no try. Where the batch does not run any more it ends instead.
-    Raises `LostRun`.
+    Such an attempt is no try, and is not kept if it made no call. Where the batch does
+    not run any more the run ends instead. Raises `LostRun`.
     """
     with transaction.atomic():
         batch = Batch.objects.select_for_update(no_key=True).get(pk=claim.batch_id)
@@ -226,6 +240,9 @@ def put_back(*, claim: RunClaim, seconds: float, end: AttemptEnd) -> RunState:
         )
         if put != 1:
             raise LostRun
+        RunAttempt.objects.filter(
+            run_id=claim.run_id, number=claim.attempt, calls=0
+        ).delete()
         end_batch_if_last(batch)
     return state
 

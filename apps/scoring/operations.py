@@ -284,7 +284,9 @@ def take_stale_traces(*, project_id: int, most: int = MOST_NOTED) -> int:
     if not noted:
         return 0
     free = lock_free_traces(noted)
-    held = set(Trace.everything.filter(pk__in=noted - free).values_list("pk", flat=True))
+    held = set(
+        Trace.everything.filter(pk__in=noted - free).values_list("pk", flat=True)
+    )
     score_again(trace_ids=free)
     notes.filter(trace_id__in=noted - held).delete()
     return len(free)

@@ -23,6 +23,8 @@ from apps.accounts.permissions import (
 )
 from apps.accounts.queries import membership
 from apps.agents.models import Agent
+from apps.replays.batch_queries import GroupRow, batch_of, group_of, run_of
+from apps.replays.models import Batch, ReplayCase, Run, Target
 from apps.reports.models import Report
 from apps.review import blind
 from apps.review import queries as review
@@ -67,21 +69,59 @@ class Place:
         )
 
     def trace(self, trace_id: int) -> Trace:
-        """A trace of this project, or 404."""
+        """A trace of this project, recorded or of a replay, or 404."""
         return _or_404(
-            Trace.objects.filter(project=self.project, pk=trace_id)
+            Trace.everything.filter(project=self.project, pk=trace_id)
             .select_related("upload", "task", "project__projectverdict")
             .annotate(is_noted=is_noted())
             .first()
         )
 
+    def recorded_trace(self, trace_id: int) -> Trace:
+        """A trace of this project that people may place and note on, or 404."""
+        rows = Trace.objects.filter(project=self.project, pk=trace_id)
+        return _or_404(rows.select_related("task").first())
+
     def task(self, task_id: int) -> Task:
-        """A task of this project, or 404."""
+        """A task of this project, of recorded traces or of replays, or 404."""
+        rows = Task.everything.filter(project=self.project, pk=task_id)
+        return _or_404(rows.first())
+
+    def recorded_task(self, task_id: int) -> Task:
+        """A task of this project that people may change, or 404."""
         return _or_404(Task.objects.filter(project=self.project, pk=task_id).first())
+
+    def batch(self, batch_id: int) -> Batch:
+        """A batch of replays of this project, or 404."""
+        return _or_404(batch_of(self.project.pk, batch_id))
+
+    def group(self, batch: Batch, number: int) -> GroupRow:
+        """A group of a batch, or 404."""
+        return _or_404(group_of(batch, number))
+
+    def run(self, run_id: int) -> Run:
+        """A run of a batch of this project, or 404."""
+        return _or_404(run_of(self.project.pk, run_id))
 
     def agent(self, agent_id: int) -> Agent:
         """An agent of this project, or 404."""
         return _or_404(Agent.objects.filter(project=self.project, pk=agent_id).first())
+
+    def target(self, target_id: int) -> Target:
+        """A target of this project, or 404."""
+        return _or_404(
+            Target.objects.filter(project=self.project, pk=target_id)
+            .select_related("agent")
+            .first()
+        )
+
+    def replay_case(self, frozen_id: int) -> ReplayCase:
+        """A frozen input of this project, or 404."""
+        return _or_404(
+            ReplayCase.objects.filter(project=self.project, pk=frozen_id)
+            .select_related("agent", "trace__task", "created_by")
+            .first()
+        )
 
     def trace_set(self, slug: str) -> TraceSet:
         """A trace set of this project, or 404."""

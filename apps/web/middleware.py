@@ -29,9 +29,17 @@ Answer = Callable[[HttpRequest], HttpResponse]
 # Room for the other fields of the form that carries a file of exactly the limit.
 FORM_OVERHEAD = 64 * 1024
 # The names of the addresses that take files.
-TAKE_FILES = {"uploads", "api-uploads", "api-project-uploads", "upload-part"}
-# Reads its own body, bounded, and answers in the words of its own protocol.
-READS_ITSELF = "otlp-traces"
+TAKE_FILES = {
+    "uploads",
+    "api-uploads",
+    "api-project-uploads",
+    "upload-part",
+    "replay-cases-file",
+    "api-replay-cases",
+    "api-project-replay-cases",
+}
+# Read their own body, bounded, and answer in the words of their own protocol.
+READ_THEMSELVES = {"otlp-traces", "stub-tool", "stub-mcp"}
 _GONE = tuple(one.DoesNotExist for one in (Signal, BlindLook, Trace, Task))
 
 
@@ -50,7 +58,7 @@ class RefuseOversizedUploads:
         if not (declared.isascii() and declared.isdigit()) or declared == "0":
             return self.get_response(request)
         name = _name_of(request)
-        if name == READS_ITSELF:
+        if name in READ_THEMSELVES:
             return self.get_response(request)
         with_files = name in TAKE_FILES and _may_be_signed_in(request)
         form: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE

@@ -22,6 +22,12 @@ from apps.web.views import (
     queue,
     reference,
     regression,
+    replay_cases,
+    replay_freezing,
+    replay_memory,
+    replay_plan,
+    replay_targets,
+    replays,
     reports,
     resumable,
     sets,
@@ -48,6 +54,7 @@ trace_urls = [
     path("", traces.traces, name="traces"),
     path("<int:trace_id>/", traces.trace, name="trace"),
     path("<int:trace_id>/steps/<int:seq>/", traces.step_body, name="step-body"),
+    path("<int:trace_id>/freeze/", replay_freezing.freeze_one, name="trace-freeze"),
     path("<int:trace_id>/download/", traces.download, name="trace-download"),
     path("<int:trace_id>/task/", tasks.place_trace, name="trace-task"),
     path("<int:trace_id>/task/undo/", tasks.undo_place, name="trace-task-undo"),
@@ -58,6 +65,7 @@ task_urls = [
     path("<int:task_id>/", tasks.task, name="task"),
     path("<int:task_id>/rename/", tasks.rename, name="task-rename"),
     path("<int:task_id>/join/", tasks.join, name="task-join"),
+    path("<int:task_id>/freeze/", replay_freezing.freeze_all, name="task-freeze"),
     path("<int:task_id>/part/", tasks.part, name="task-part"),
     path("<int:task_id>/forks/", forks.forks, name="task-forks"),
     path("<int:task_id>/note/", forks.note, name="task-note"),
@@ -176,6 +184,52 @@ agent_urls: list[URLPattern | URLResolver] = [
     path("<int:agent_id>/", include(one_agent_urls)),
 ]
 
+target_urls = [
+    path("", replay_targets.target, name="replay-target"),
+    path("rename/", replay_targets.rename, name="replay-target-rename"),
+    path("key/", replay_targets.set_key, name="replay-target-key"),
+    path("again/", replay_targets.use_again, name="replay-target-again"),
+    path("retire/", replay_targets.retire, name="replay-target-retire"),
+]
+
+frozen_urls = [
+    path("", replay_cases.cases, name="replay-cases"),
+    path("cases.jsonl", replay_cases.as_jsonl, name="replay-cases-jsonl"),
+    path("file/", replay_cases.add_file, name="replay-cases-file"),
+    path("chosen/", replay_cases.chosen, name="replay-cases-chosen"),
+    path("new/", replay_cases.new_case, name="replay-case-new"),
+    path("<int:frozen_id>/", replay_cases.case, name="replay-case"),
+    path("<int:frozen_id>/rename/", replay_cases.rename, name="replay-case-rename"),
+    path("<int:frozen_id>/retire/", replay_cases.retire, name="replay-case-retire"),
+]
+
+replay_urls: list[URLPattern | URLResolver] = [
+    path("", replays.replays, name="replays"),
+    path("batches/<int:batch_id>/", replays.batch, name="replay-batch"),
+    path(
+        "batches/<int:batch_id>/progress/",
+        replays.progress,
+        name="replay-batch-progress",
+    ),
+    path("batches/<int:batch_id>/cancel/", replays.cancel, name="replay-batch-cancel"),
+    path("batches/<int:batch_id>/resume/", replays.resume, name="replay-batch-resume"),
+    path(
+        "batches/<int:batch_id>/runs.jsonl", replays.as_jsonl, name="replay-batch-jsonl"
+    ),
+    path(
+        "batches/<int:batch_id>/groups/<int:number>/",
+        replays.group,
+        name="replay-group",
+    ),
+    path("runs/<int:run_id>/", replays.run, name="replay-run"),
+    path("targets/", replay_targets.targets, name="replay-targets"),
+    path("targets/new/", replay_targets.new_target, name="replay-target-new"),
+    path("targets/<int:target_id>/", include(target_urls)),
+    path("cases/", include(frozen_urls)),
+    path("plan/", replay_plan.plan, name="replay-plan"),
+    path("memory/", replay_memory.memory, name="replay-memory"),
+]
+
 report_urls = [
     path("", reports.reports, name="reports"),
     path("<int:report_id>/", reports.report, name="report"),
@@ -215,6 +269,7 @@ project_urls: list[URLPattern | URLResolver] = [
     path("checks/", include(check_urls)),
     path("contracts/", include(contract_urls)),
     path("regression/", include(regression_urls)),
+    path("replays/", include(replay_urls)),
     path("reports/", include(report_urls)),
     path("settings/", include(settings_urls)),
 ]

@@ -21,7 +21,11 @@ def client_with(owner) -> MakeClient:
 
     def made(project: Project, *scopes: Scope) -> Client:
         _, secret = create_token(
-            project=project, name="ci", scopes=scopes, user=owner, now=timezone.now()
+            project=project,
+            name=f"ci {' '.join(scopes)}",
+            scopes=scopes,
+            user=owner,
+            now=timezone.now(),
         )
         return Client(headers={"Authorization": f"Bearer {secret}"})
 

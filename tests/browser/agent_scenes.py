@@ -7,10 +7,11 @@ from django.urls import reverse
 from apps.accounts.models import Project
 from apps.agents.models import Agent
 from tests.browser.making import Scene
+from tests.browser.replay_scenes import replay_scenes
 
 
 def agent_scenes(project: Project, empty: Project) -> list[Scene]:
-    """The list, an agent with everything that can be opened, and each kind of form."""
+    """The list, an agent with all that can be opened, its forms, and it alone."""
     slug = project.slug
     agents = Agent.objects.filter(project=project)
     memory = agents.filter(name="memory").order_by("pk").first()
@@ -30,4 +31,5 @@ def agent_scenes(project: Project, empty: Project) -> list[Scene]:
         Scene("agent-decision", of("agent-decision", memory.pk) + "?kind=regex"),
         Scene("agent-outcomes", of("agent-outcomes")),
         Scene("agent-file", of("agent-file")),
+        *replay_scenes(project, empty),
     ]

@@ -46,8 +46,10 @@ from tests.browser.blind_scenes import (
 )
 from tests.browser.line_up_scenes import furnish_line_up, line_up_addresses
 from tests.browser.making import Scene, upload_and_read, wait_until_read
+from tests.browser.replay_scenes import furnish_replays
 from tests.browser.score_scenes import settle_scores
 from tests.browser.set_scenes import compare_addresses, make_sets
+from tests.browser.target_scenes import target_scenes
 from tests.factories import decay_trace
 from tests.formats.archives import zip_of
 from tests.formats.otlp_files import as_protobuf, call, span
@@ -267,7 +269,7 @@ def furnish(*, owner: User, reviewer: User, shared: Path | None = None) -> Proje
     _review_some(project, reviewer, owner)
     furnish_line_up(project, owner, reviewer)
     look_blindly(project, owner, reviewer)
-    settle_scores(project)
+    furnish_replays(project)
     freeze(
         project=project,
         user=owner,
@@ -337,10 +339,8 @@ def scenes_of(project: Project) -> list[Scene]:
 
     empty = Project.objects.exclude(upload__isnull=False).order_by("pk").first()
     assert empty is not None
-    report = Report.objects.filter(project=project).first()
-    assert report is not None
-    task = Task.objects.filter(project=project).order_by("pk").first()
-    assert task is not None
+    report = Report.objects.filter(project=project).earliest("pk")
+    task = Task.objects.filter(project=project).earliest("pk")
     assert Screening.objects.filter(trace__project=project).exists()
     return [
         Scene("sign-in", reverse("sign-in"), is_public=True),
@@ -373,6 +373,7 @@ def scenes_of(project: Project) -> list[Scene]:
         Scene("tasks-empty", reverse("tasks", args=[empty.slug])),
         Scene("task", of("task", task.pk)),
         *agent_scenes(project, empty),
+        *target_scenes(project),
         *(Scene(name, path) for name, path in compare_addresses(project, empty)),
         Scene("contracts", of("contracts")),
         Scene("contracts-empty", reverse("contracts", args=[empty.slug])),

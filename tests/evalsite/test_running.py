@@ -22,8 +22,9 @@ from tests.evalsite.live import ROOT, alive, connect, wait_until
 
 PARTS = {
     "web": "gunicorn",
-    "worker": "--concurrency 2 --without-gossip",
+    "worker": "--queues celery,short --concurrency 2",
     "short-worker": "--queues short",
+    "replay-worker": "--queues replays --concurrency 2",
     "beat": "evalsite beat",
     "postgres": "bin/postgres -D",
     "valkey": "valkey-server",
@@ -126,7 +127,7 @@ def database_answers(data_dir):
         return False
 
 
-def test_every_killed_part_comes_back_and_the_data_outlives_a_stop(run):
+def test_every_killed_part_comes_back_and_the_data_outlives_every_end(run):
     site = run()
     site.wait_for("Evalsite is running.")
     link = re.search(r"Sign in +(\S+)", site.said())[1]
@@ -164,22 +165,18 @@ def test_every_killed_part_comes_back_and_the_data_outlives_a_stop(run):
     again.wait_for("Evalsite is running.")
     with connect(again.data_dir) as connection:
         assert connection.execute("SELECT n FROM kept").fetchall() == [(1,)]
-    assert again.stop(signal.SIGTERM) == 0
 
-
-def test_after_a_killed_supervisor_nothing_is_left_and_a_taken_port_is_passed_over(run):
-    site = run()
-    site.wait_for("Evalsite is running.")
-    parts = site.parts()
-    site.process.kill()
-    site.process.wait()
+    # Of a supervisor that is killed nothing is left; a taken port is passed over.
+    parts = again.parts()
+    again.process.kill()
+    again.process.wait()
     with socket.create_server(("127.0.0.1", 18_410)):
-        again = run(18_410)
-        again.wait_for("Port 18410 is taken; using 18411.")
-        again.wait_for("Evalsite is running.")
+        last = run(18_410)
+        last.wait_for("Port 18410 is taken; using 18411.")
+        last.wait_for("Evalsite is running.")
         assert not any(map(alive, parts.values()))
-        assert "http://127.0.0.1:18411/" in again.said()
-        assert again.stop() == 0
+        assert "http://127.0.0.1:18411/" in last.said()
+        assert last.stop(signal.SIGTERM) == 0
 
 
 def test_a_stop_while_it_is_still_starting_is_heard(run):

@@ -18,12 +18,13 @@ from tests.flows.conftest import wait_until
 from tests.flows.test_kills import submit
 
 KILLS = 2
-COPIES = 8
+COPIES = 5
+"""Five batches of a worker, of which the kills need three."""
 
 
 @pytest.fixture
 def project(transactional_db):
-    """A project with 1,600 traces that this process has read, and no worker yet."""
+    """A project with 1,000 traces that this process has read, and no worker yet."""
     project = make_project(name="Under fire")
     upload = submit(project, results_file(copies=COPIES))
     read_upload(upload_id=upload.pk, clock=lambda: NOW)

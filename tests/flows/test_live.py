@@ -174,7 +174,7 @@ class TestTheOfficialExporter:
         assert time.monotonic() - begun < 60
 
     def test_it_sends_again_after_429_until_it_is_taken(
-        self, project, processes, exporter, web, token, tmp_path
+        self, project, processes, broker, exporter, web, token, tmp_path
     ):
         skip_without(*PLAIN)
         web.kill()
@@ -184,7 +184,11 @@ class TestTheOfficialExporter:
         assert web.post(as_protobuf(*run_of(2)), token) == 429
         # A worker without a tick: it is ready, and it assembles nothing yet.
         processes.worker()
-        time.sleep(8)
+        wait_until(
+            lambda: any(one["cmd"] == "brpop" for one in broker.client_list()),
+            seconds=60,
+            what="the worker listens",
+        )
         sending = exporter(
             "plain_exporter", as_texts(), OTEL_EXPORTER_OTLP_TIMEOUT="60"
         )
@@ -273,7 +277,7 @@ class TestKilling:
     def test_a_worker_that_is_killed_again_and_again_loses_and_doubles_nothing(
         self, project, processes, web, token, tmp_path
     ):
-        traces = 400
+        traces = 200
         processes.beat(tmp_path)
         for number in range(1, traces + 1):
             assert web.post(as_protobuf(*run_of(number)), token) == 200

@@ -23,6 +23,7 @@ from tests.factories import (
     make_user,
     upload_traces,
 )
+from tests.replays.making import make_frozen_case, new_batch
 
 
 def make_rooms() -> dict[str, object]:
@@ -48,6 +49,9 @@ def make_rooms() -> dict[str, object]:
     trace = Trace.objects.get()
     place_trace(trace=trace, task="refund", trial=1)
     expect_passes(project)
+    agent = make_agent(project)
+    frozen = make_frozen_case(agent, trace)
+    batch = new_batch(agent, frozen, repeats=1)
     return {
         "slug": project.slug,
         "upload_id": upload.pk,
@@ -65,6 +69,11 @@ def make_rooms() -> dict[str, object]:
         "case_id": make_regression_case(project).pk,
         "definition_slug": make_contract(project).slug,
         "set_slug": make_trace_set(project).slug,
-        "agent_id": make_agent(project).pk,
+        "agent_id": agent.pk,
+        "target_id": batch.target_version.target_id,
+        "frozen_id": frozen.pk,
+        "batch_id": batch.pk,
+        "number": 1,
+        "run_id": batch.run_set.get().pk,
         "at": 1,
     }

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from django.apps import apps
 from django.contrib.sessions.models import Session
 from django.db import connection
@@ -26,3 +30,22 @@ def rows_of_all_tables() -> dict[str, tuple[int, str]]:
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(tables))
         return {label: (count, digest) for label, count, digest in cursor.fetchall()}
+
+
+@contextmanager
+def tables_read() -> Iterator[set[str]]:
+    """Collect the label of each table that is named in a statement of the block."""
+    labels = {
+        model._meta.db_table: model._meta.label
+        for model in apps.get_models(include_auto_created=True)
+    }
+    any_table = re.compile(rf"\b(?:{'|'.join(map(re.escape, labels))})\b")
+    found: set[str] = set()
+
+    def note(execute, sql, *more):
+        text = sql if isinstance(sql, str) else sql.as_string(connection.connection)
+        found.update(labels[table] for table in any_table.findall(text))
+        return execute(sql, *more)
+
+    with connection.execute_wrapper(note):
+        yield found

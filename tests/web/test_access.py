@@ -15,11 +15,14 @@ from apps.accounts.models import Project, User
 from apps.accounts.operations import create_token
 from apps.accounts.permissions import Role, Scope
 from tests.factories import make_member, make_project
+from tests.web.api_names import API, API_OF_PROJECT, API_OF_TOKEN, API_OTHERS
+from tests.web.replay_fields import REPLAY_ALSO_POST, REPLAY_ROLES
 from tests.web.rooms import make_rooms
 
 PUBLIC = {"healthz", "readyz", "sign-in", "sign-in-link"}
-# Tokens, other roles and strangers at this door: tests/live/test_door.py.
-OF_ANOTHER_PROTOCOL = {"otlp-traces"}
+# Tokens, other roles and strangers at these doors: tests/live/test_door.py and
+# tests/api/test_stubs.py.
+OF_ANOTHER_PROTOCOL = {"otlp-traces", "stub-tool", "stub-mcp"}
 FOR_EVERYONE_SIGNED_IN = {
     "home",
     "sign-out",
@@ -57,6 +60,7 @@ LEAST_ROLE = {
     "task-note": ("post", Role.REVIEWER),
     "task-note-withdraw": ("post", Role.REVIEWER),
     "patterns": ("get", Role.VIEWER),
+    **REPLAY_ROLES,
     "agents": ("get", Role.VIEWER),
     "agent": ("get", Role.VIEWER),
     "agent-new": ("post", Role.MAINTAINER),
@@ -136,8 +140,7 @@ LEAST_ROLE = {
     "token-create": ("post", Role.MAINTAINER),
     "token-revoke": ("post", Role.MAINTAINER),
 }
-# The resumable uploads, of which each is of one person: see test_resumable.py and
-# test_unfinished.py.
+# Uploads by pieces, each of one person: test_resumable.py and test_unfinished.py.
 BY_PIECES = {"upload-parts", "upload-part", "upload-part-remove"}
 ALSO_POST = {
     "set-new": Role.REVIEWER,
@@ -153,27 +156,8 @@ ALSO_POST = {
     "agent-outcomes": Role.MAINTAINER,
     "agent-outcomes-decision": Role.MAINTAINER,
     "shadows": Role.MAINTAINER,
+    **REPLAY_ALSO_POST,
 }
-API_OF_TOKEN = {
-    "api-uploads",
-    "api-upload",
-    "api-signals",
-    "api-sets",
-    "api-comparison",
-    "api-reports",
-    "api-report",
-    "api-verdicts",
-    "api-patterns",
-    "api-agents",
-    "api-agent",
-    "api-agent-definitions",
-    "api-definitions",
-    "api-tasks",
-    "api-task",
-    "api-trace-agents",
-}
-API_OF_PROJECT = {name.replace("api-", "api-project-", 1) for name in API_OF_TOKEN}
-API = API_OF_TOKEN | API_OF_PROJECT
 
 
 def all_patterns(resolver: URLResolver) -> list[URLPattern]:
@@ -237,7 +221,9 @@ def signed_in_as(user) -> Client:
 
 
 def test_every_url_is_named_in_a_table_of_this_test():
-    known = PUBLIC | FOR_EVERYONE_SIGNED_IN | set(LEAST_ROLE) | API | BY_PIECES
+    known = (
+        PUBLIC | FOR_EVERYONE_SIGNED_IN | set(LEAST_ROLE) | API | BY_PIECES | API_OTHERS
+    )
     known |= OF_ANOTHER_PROTOCOL
     assert set(names()) == known
 
@@ -347,13 +333,13 @@ class TestTheJsonDoor:
         headers = {"Authorization": f"Bearer {secret}"} if secret else {}
         return Client().get(url_of(name, rooms), headers=headers)
 
-    @pytest.mark.parametrize("name", sorted(API))
+    @pytest.mark.parametrize("name", sorted(API | API_OTHERS))
     def test_without_a_token_it_is_401_in_words(self, rooms, name):
         answer = self.get(name, rooms)
         assert answer.status_code == 401
         assert "Bearer" in answer.json()["detail"]
 
-    @pytest.mark.parametrize("name", sorted(API))
+    @pytest.mark.parametrize("name", sorted(API | API_OTHERS))
     def test_a_session_is_no_token(self, rooms, owner, name):
         assert ask(signed_in_as(owner), name, rooms).status_code == 401
 
@@ -361,7 +347,7 @@ class TestTheJsonDoor:
     def test_a_token_that_may_read_reads(self, rooms, token, name):
         assert self.get(name, rooms, token(Scope.READ)).status_code == 200
 
-    @pytest.mark.parametrize("name", sorted(API))
+    @pytest.mark.parametrize("name", sorted(API | API_OTHERS))
     def test_a_token_that_may_only_upload_reads_nothing(self, rooms, token, name):
         assert self.get(name, rooms, token(Scope.UPLOAD)).status_code == 403
 

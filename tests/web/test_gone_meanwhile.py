@@ -87,7 +87,7 @@ def test_a_trial_that_is_erased_meanwhile_is_gone_and_nothing_is_written(
 
     if before:
         assert send(before).status_code == 302
-    find = Place.trace
+    find = Place.recorded_trace
 
     def found(place, number):
         thing = find(place, number)
@@ -95,7 +95,7 @@ def test_a_trial_that_is_erased_meanwhile_is_gone_and_nothing_is_written(
         Trace.objects.all().delete()
         return thing
 
-    monkeypatch.setattr(Place, "trace", found)
+    monkeypatch.setattr(Place, "recorded_trace", found)
     answer = send(name)
     assert answer.status_code == 404
     assert "read again or erased meanwhile" in answer.content.decode()

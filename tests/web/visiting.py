@@ -11,6 +11,7 @@ from django.urls import reverse
 from apps.agents.models import Agent
 from apps.engine.checks import CHECKS
 from apps.pipeline.reading import read_upload
+from apps.replays.models import Batch
 from apps.reports.models import Report
 from apps.review.models import BlindLook, Signal
 from apps.screening.models import Definition, Shadow
@@ -66,6 +67,7 @@ def addresses(project) -> list[str]:
             "calibrations",
             "regression",
             "reports",
+            "replays",
         )
     ]
     found += [
@@ -92,7 +94,7 @@ def addresses(project) -> list[str]:
     for task in Task.objects.filter(project=project)[:3]:
         forks = reverse("task-forks", args=[slug, task.pk])
         found += [reverse("task", args=[slug, task.pk]), forks, f"{forks}?compare=text"]
-    found += _agents(project) + _comparisons(project)
+    found += _agents(project) + _comparisons(project) + _replays(project)
     for one in Definition.objects.filter(project=project, number=1)[:3]:
         found += [
             reverse(name, args=[slug, one.slug])
@@ -124,6 +126,21 @@ def _agents(project) -> list[str]:
             for name in ("agent", "agent-decision", "agent-contract-new")
         ]
         found.append(found[-3] + "?recent=1")
+    return found
+
+
+def _replays(project) -> list[str]:
+    """The newest batches with a group and a run of each."""
+    found = []
+    for batch in Batch.objects.filter(project=project).order_by("-pk")[:2]:
+        args = [project.slug, batch.pk]
+        found += [
+            reverse(name, args=args)
+            for name in ("replay-batch", "replay-batch-progress")
+        ]
+        found.append(reverse("replay-group", args=[*args, 1]))
+        run = batch.run_set.order_by("pk").first()
+        found.append(reverse("replay-run", args=[project.slug, run.pk]))
     return found
 
 

@@ -188,27 +188,27 @@ def together(
     one that was seen, at the place where the agent tells of it. What it does not tell
     of comes before its next seen call, in the order in which the stubs saw it.
     """
-    waiting = list(seen)
+    # Arguments may be long: each is made comparable once.
+    waiting = [(call, _key(call)) for call in seen]
     made: list[Event] = []
     unseen: list[ToolCalled] = []
     for event in told:
         if not isinstance(event, ToolCalled):
             made.append(event)
             continue
-        at = next((n for n, call in enumerate(waiting) if _is_same(call, event)), None)
+        wanted = _key(event)
+        at = next((n for n, (_, key) in enumerate(waiting) if key == wanted), None)
         if at is None:
             made.append(event)
             unseen.append(event)
         else:
-            made += waiting[: at + 1]
+            made += [call for call, _ in waiting[: at + 1]]
             del waiting[: at + 1]
-    return (*made, *waiting), tuple(unseen)
+    return (*made, *(call for call, _ in waiting)), tuple(unseen)
 
 
-def _is_same(one: ToolCalled, other: ToolCalled) -> bool:
-    return one.tool == other.tool and canonical(one.arguments) == canonical(
-        other.arguments
-    )
+def _key(call: ToolCalled) -> tuple[str, str]:
+    return call.tool, canonical(call.arguments)
 
 
 def one_call_for_all(answer: AgentAnswer) -> ModelCalled | None:

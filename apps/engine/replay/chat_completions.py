@@ -54,10 +54,11 @@ class ChatCompletions:
         name = next((key for key in reversed(_LIMITS) if key in asking.own), _LIMITS[0])
         body.pop("max_tokens", None)
         body[name] = asking.max_tokens
-        if asking.temperature is not None:
-            body.setdefault("temperature", asking.temperature)
-        if asking.seed is not None:
-            body.setdefault("seed", asking.seed)
+        if asking.temperature is not None and not leaves_out(asking, "temperature"):
+            # What the regime asks for, whatever the target has by itself.
+            body["temperature"] = asking.temperature
+        if asking.seed is not None and not leaves_out(asking, "seed"):
+            body["seed"] = asking.seed
         if asking.is_streamed:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
         return {key: value for key, value in body.items() if value is not None}
@@ -125,6 +126,11 @@ def offered(asking: Asking) -> list[dict[str, Any]]:
         }
         for tool in asking.tools
     ]
+
+
+def leaves_out(asking: Asking, name: str) -> bool:
+    """Whether a target keeps a parameter from being sent, which some models refuse."""
+    return name in asking.own and asking.own[name] is None
 
 
 def taken_over(

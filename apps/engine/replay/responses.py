@@ -10,7 +10,12 @@ from typing import Any, Final
 
 from apps.engine.reading.answers import answer_of
 from apps.engine.reading.recorded import listed, mapping
-from apps.engine.replay.chat_completions import NOT_ONES_OWN, offered, taken_over
+from apps.engine.replay.chat_completions import (
+    NOT_ONES_OWN,
+    leaves_out,
+    offered,
+    taken_over,
+)
 from apps.engine.replay.turns import (
     Asking,
     ModelAnswer,
@@ -53,8 +58,9 @@ class Responses:
         for name in ("max_tokens", "max_completion_tokens"):
             body.pop(name, None)
         body[_OWN_LIMIT] = asking.max_tokens
-        if asking.temperature is not None:
-            body.setdefault("temperature", asking.temperature)
+        if asking.temperature is not None and not leaves_out(asking, "temperature"):
+            # What the regime asks for, whatever the target has by itself.
+            body["temperature"] = asking.temperature
         if asking.is_streamed:
             body["stream"] = True
         return {key: value for key, value in body.items() if value is not None}

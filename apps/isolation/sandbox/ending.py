@@ -13,8 +13,16 @@ from apps.engine.replay.run import EffectKind, Ending, ErrorKind, RunError
 from apps.isolation.sandbox.ledger import Ledger
 from apps.isolation.sandbox.levels import Reached
 from apps.isolation.sandbox.order import Isolated, SandboxOrder, failed
-from apps.isolation.sandbox.printed import Printed, Secrets
+from apps.isolation.sandbox.printed import Printed, Secrets, visible
 
+_LONGEST_SENTENCE: Final = 1_000
+_MOST_THREADS: Final = 20
+_TOLD_KINDS: Final = frozenset(
+    {
+        *(ErrorKind.TARGET, ErrorKind.BAD_ANSWER, ErrorKind.TOO_LARGE),
+        *(ErrorKind.LIMIT, ErrorKind.CRASHED, ErrorKind.STOPPED),
+    }
+)
 _EMPTY: Final[dict[str, Any]] = {
     "input": None,
     "messages": [],
@@ -39,20 +47,12 @@ def exit_code(report: Report | None) -> int | None:
 
 def told_error(told: dict[str, Any]) -> RunError | None:
     """The error in the last line of a callable; what is none of ours is the target's."""
-    found = told.get("error")
-    if not found:
-        return None
-    kinds = {
-        ErrorKind.TARGET,
-        ErrorKind.BAD_ANSWER,
-        ErrorKind.TOO_LARGE,
-        ErrorKind.LIMIT,
-        ErrorKind.CRASHED,
-        ErrorKind.STOPPED,
-    }
-    kind, sentence = str(found[0]), str(found[-1])
-    known = next((one for one in kinds if one == kind), ErrorKind.TARGET)
-    return failed(known, sentence)
+    match told.get("error"):
+        case None:
+            return None
+        case [str(kind), str(sentence)] if kind in _TOLD_KINDS:
+            return failed(ErrorKind(kind), visible(sentence[:_LONGEST_SENTENCE]))
+    return failed(ErrorKind.TARGET, "The agent ended with an error that says nothing.")
 
 
 def crashed(order: SandboxOrder, report: Report | None) -> RunError:
@@ -108,7 +108,12 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
 def input_hash(given: dict[str, Any]) -> str:
     """SHA-256 of what an agent may not change of what it is given."""
-    return hash_of({name: given.get(name) or empty for name, empty in _EMPTY.items()})
+    return hash_of(
+        {
+            name: empty if given.get(name) is None else given[name]
+            for name, empty in _EMPTY.items()
+        }
+    )
 
 
 def isolated(run: Ended) -> Isolated:
@@ -120,13 +125,16 @@ def isolated(run: Ended) -> Isolated:
     if run.report:
         for name in run.report.left:
             run.ledger.told(
-                EffectKind.LEFT_RUNNING, f"left {name} running", was_stopped=True
+                EffectKind.LEFT_RUNNING,
+                f"left {visible(name)} running",
+                was_stopped=True,
             )
     after = _input_after(run)
     secrets = Secrets(run.order.secrets)
     sentence = error.sentence if error else ""
     shown = run.printed.text()
-    hidden, has_leak = secrets.hidden([output, state, sentence, shown])
+    told = [one.what for one in run.ledger.all()]
+    hidden, has_leak = secrets.hidden([output, state, sentence, shown, told])
     if has_leak:
         what = "gave out a secret that it was given"
         run.ledger.told(EffectKind.LEAK, what, was_stopped=True)
@@ -135,7 +143,10 @@ def isolated(run: Ended) -> Isolated:
         output=hidden[0],
         state=hidden[1],
         error=error and msgspec.structs.replace(error, sentence=hidden[2]),
-        effects=run.ledger.all(),
+        effects=tuple(
+            msgspec.structs.replace(one, what=secrets.hidden(one.what)[0])
+            for one in run.ledger.all()
+        ),
         printed=hidden[3],
         reached=run.reached,
         input_before=run.input_before,
@@ -191,10 +202,11 @@ def _input_after(run: Ended) -> str:
         return input_hash(run.order.given)
     if run.final is None or "held" not in run.final:
         return ""
-    for name in run.final.get("threads") or ():
+    threads = run.final.get("threads")
+    for name in threads[:_MOST_THREADS] if isinstance(threads, list) else ():
         run.ledger.told(
             EffectKind.LEFT_RUNNING,
-            f"left the thread {str(name)[:100]} running",
+            f"left the thread {visible(str(name)[:100])} running",
             was_stopped=True,
             is_breach=False,
         )

@@ -16,8 +16,12 @@ SYSTEM: Final = (
     *(
         f"/etc/{name}"
         for name in (
-            *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ssl", "ca-certificates"),
-            *("pki", "localtime", "timezone", "hosts", "host.conf", "nsswitch.conf"),
+            *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ca-certificates"),
+            # Not what lies beside them: the private keys of this machine.
+            *("ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "crypto-policies"),
+            *("pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf"),
+            *("pki/ca-trust", "localtime", "timezone", "hosts", "host.conf"),
+            "nsswitch.conf",
             *("gai.conf", "services", "protocols", "mime.types", "os-release"),
             *("debian_version", "lsb-release", "alternatives", "locale.alias"),
         )
@@ -32,6 +36,9 @@ OF_PROC: Final = (
     "/proc/sys/vm/overcommit_memory",
     "/proc/sys/kernel/osrelease",
 )
+
+
+_OF_HOME: Final = ("lib", "lib64", "include", "share")
 
 
 @cache
@@ -51,7 +58,8 @@ def of_interpreter(python: Path) -> tuple[Path, ...]:
     for home in homes:
         # A Python of the system lies in /usr, which is readable anyway.
         if not home.is_relative_to("/usr/bin") and home != Path("/bin"):
-            found.append(home.parent)
+            parts = (home, *(home.parent / name for name in _OF_HOME))
+            found += [path for path in parts if path.exists()]
     return tuple(dict.fromkeys(found))
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import pwd
+import secrets
 import socket
 import subprocess
-import time
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -30,7 +29,6 @@ from apps.isolation.sandbox.order import RELAY_HOST, RELAY_PORT, SandboxOrder
 
 _ACCOUNTS: Final = range(61_184, 65_520)
 """Accounts that systemd keeps for processes without one; no file belongs to them."""
-_next_account = itertools.count(time.time_ns() // 1_000_000 + os.getpid() * 97)
 _SECONDS_OF_HANDING_OVER: Final = 10.0
 
 
@@ -143,7 +141,8 @@ def plan(
         },
         "scratch": str(scratch),
         "account": account,
-        "keeps_search": needs_search and bool(way.landlock or has_mounts),
+        # Without a filter it could open files by their handles, wherever they lie.
+        "keeps_search": needs_search and way.has_filter,
         "tasks_before": 0 if account or way.has_own_users else _tasks_of_ours(),
         "landlock": way.landlock,
         "seccomp": way.has_filter,
@@ -155,9 +154,9 @@ def plan(
 
 
 def _account() -> int:
-    """An account that nobody has; the next run gets another."""
+    """An account that nobody has; runs at the same time hardly ever share one."""
     while True:
-        found = _ACCOUNTS[next(_next_account) % len(_ACCOUNTS)]
+        found = secrets.choice(_ACCOUNTS)
         try:
             pwd.getpwuid(found)
         except KeyError:

@@ -11,6 +11,8 @@ from apps.engine.replay.run import Effect, EffectKind
 _MOST = 500
 # A program is started in two ways, one after the other; a name is asked for in many.
 _MOST_MATCHES = {EffectKind.PROCESS: 2, EffectKind.SOCKET: 8}
+# Whether there is IPv6 is asked by binding to any port of one's own.
+_PROBES = {f"listen on {host}:0" for host in ("127.0.0.1", "::1", "0.0.0.0", "::")}  # noqa: S104
 _OF_A_LOOK_UP = ("make a socket", "connect to", "send to")
 
 
@@ -20,9 +22,10 @@ class Ledger:
     def __init__(self) -> None:
         self.after = 0
         self._effects: list[Effect] = []
-        self._keys: set[tuple[EffectKind, str, int]] = set()
+        self._keys: set[tuple[EffectKind, str, int, bool]] = set()
         self._unanswered: Effect | None = None
         self._matches = self._left_out = 0
+        self._has_left_out_a_breach = False
 
     def told(
         self,
@@ -46,7 +49,8 @@ class Ledger:
     def held_back(self, kind: EffectKind, what: str, *, is_breach: bool = True) -> None:
         """The wall held something back; told of before, it is that."""
         before = self._unanswered
-        if before is not None and self._is_that(before, kind, what):
+        is_same = before is not None and self._is_that(before, kind, what)
+        if is_same and self._may_stand(before, what, is_breach=is_breach):
             self._matches += 1
             if self._matches >= _MOST_MATCHES.get(kind, 1):
                 self._unanswered = None
@@ -71,12 +75,23 @@ class Ledger:
         has_names = kind in {EffectKind.SOCKET, EffectKind.SIGNAL}
         return before.what == what or not has_names
 
+    def _may_stand(self, before: Effect | None, what: str, *, is_breach: bool) -> bool:
+        """Whether what the watch said is enough.
+
+        It speaks out of the agent's process, which may have put words into its mouth:
+        that a connection is harmless is not taken from there.
+        """
+        if before is None or before.is_breach or not is_breach:
+            return True
+        return before.kind == EffectKind.PROCESS or what in _PROBES
+
     def _add(self, effect: Effect) -> None:
-        key = (effect.kind, effect.what, self.after)
+        key = (effect.kind, effect.what, self.after, effect.is_breach)
         if key in self._keys:
             return
         if len(self._effects) >= _MOST:
             self._left_out += 1
+            self._has_left_out_a_breach |= effect.is_breach
             return
         self._keys.add(key)
         self._effects.append(effect)
@@ -89,5 +104,6 @@ class Ledger:
             kind=EffectKind.OTHER,
             what=f"{self._left_out} more attempts that are not listed",
             was_stopped=None,
+            is_breach=self._has_left_out_a_breach,
         )
         return (*self._effects, more)

@@ -80,6 +80,7 @@ def not_walled_by(way: Way) -> tuple[str, ...]:
     found = [
         "Bugs of the kernel and side channels.",
         "What native code reads or writes without Python is held back but not listed.",
+        "Each process that a command starts has the limit of memory for itself.",
     ]
     if not way.bubblewrap:
         found.append("Names, sizes and dates of files outside can be asked for.")

@@ -115,6 +115,9 @@ class SandboxOrder(msgspec.Struct, frozen=True, kw_only=True):
     relay: Relay | None = None
     has_turns: bool = False
 
+    def __repr__(self) -> str:
+        return f"SandboxOrder({self.name!r})"
+
     @property
     def is_command(self) -> bool:
         """Whether it is a command and not a callable."""

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,7 +25,7 @@ from apps.isolation.sandbox.levels import (
     wall_of,
 )
 from apps.isolation.sandbox.order import Refused, SandboxOrder
-from apps.isolation.sandbox.scratch import new_folder, remove_abandoned
+from apps.isolation.sandbox.scratch import new_folder, remove_abandoned, remove_folder
 
 _SECONDS: Final = 5.0
 
@@ -105,7 +104,7 @@ def _works(way: Way) -> bool:
     except (OSError, ValueError, Refused):
         return False
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        remove_folder(scratch)
 
 
 @cache

@@ -15,17 +15,20 @@ from typing import Any
 from apps.isolation.sandbox.order import Relay, RelayRequest, RelayResponse
 
 _MOST_OF_HEADERS = 100
+_MOST_DIGITS = 12
 
 
-def begin(ours: socket.socket, relay: Relay, most: int) -> None:
-    """Answer one connection in a thread of its own until the other side closes it.
+def begin(ours: socket.socket, relay: Relay, most: int) -> threading.Thread:
+    """Answer one connection in a thread, which is given back, until it is closed.
 
     A body of more than `most` bytes is refused. What `relay` raises becomes an answer
     500 that says nothing of it; whoever wants to end the run does so elsewhere.
     """
-    threading.Thread(
+    thread = threading.Thread(
         target=_serve, args=(ours, relay, most), daemon=True, name="relay of a run"
-    ).start()
+    )
+    thread.start()
+    return thread
 
 
 def tcp_pair() -> tuple[socket.socket, socket.socket]:
@@ -63,7 +66,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _turn(self) -> None:
         size = self.headers.get("Content-Length", "0")
-        if not size.isdigit() or int(size) > self.longest:
+        is_size = size.isdecimal() and len(size) <= _MOST_DIGITS
+        if not is_size or int(size) > self.longest:
             self.close_connection = True
             self._say(RelayResponse(status=413))
             return

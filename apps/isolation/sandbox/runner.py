@@ -7,12 +7,9 @@ unpickled, imported or executed, and every line and text has a most that is kept
 from __future__ import annotations
 
 import contextlib
-import os
 import selectors
-import shutil
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
@@ -30,14 +27,19 @@ from apps.isolation.sandbox.order import (
 )
 from apps.isolation.sandbox.printed import Printed
 from apps.isolation.sandbox.probing import best_way, check_level, probe
-from apps.isolation.sandbox.scratch import new_folder
+from apps.isolation.sandbox.scratch import (
+    CannotLook,
+    nameless_sizes,
+    new_folder,
+    remove_folder,
+    sizes,
+)
 from apps.isolation.sandbox.talking import Talking
 
 _TICK: Final = 0.05
 _SECONDS_TO_END: Final = 3.0
 _GRACE: Final = 1.0
 _SECONDS_BETWEEN_LOOKS: Final = 0.5
-_FILES_LOOKED_AT: Final = 10_000
 
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -107,11 +109,15 @@ class Run:
                 failed(ErrorKind.OURS, f"No sandbox could be started: {error}."),
             )
         except BaseException:
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            remove_folder(self._scratch)
             raise
         self._selector = selectors.DefaultSelector()
         if self._launched:
-            self.talking = Talking(self, self._launched, self._selector)
+            try:
+                self.talking = Talking(self, self._launched, self._selector)
+            except BaseException:
+                self.__exit__(None, None, None)
+                raise
         return self
 
     def __exit__(
@@ -127,7 +133,7 @@ class Run:
         finally:
             self._selector.close()
             self._look_at_scratch(at_end=True)
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            remove_folder(self._scratch)
             self._end_ns = self._clock_ns()
 
     @property
@@ -204,25 +210,35 @@ class Run:
         if not at_end and now - self._looked_at < _SECONDS_BETWEEN_LOOKS:
             return
         self._looked_at = now
+        if why := self._why_too_much():
+            words = f"{self.order.name} {why} in its folder."
+            self.end(Ending.FAILED, failed(ErrorKind.LIMIT, words))
+
+    def _why_too_much(self) -> str:
+        """What is too much in its folder, as words; "" where nothing is."""
         most, whole = self.order.limits.file_bytes, 0
-        for size in _sizes(self._scratch):
-            whole += size
-            if size >= most:
-                self.ledger.told(
-                    EffectKind.FILE_WRITE,
-                    f"filled a file of its own folder up to the limit of {most:,} bytes",
-                    was_stopped=True,
-                    is_breach=False,
-                )
-        if whole > 4 * most:
-            self.end(
-                Ending.FAILED,
-                failed(
-                    ErrorKind.LIMIT,
-                    f"{self.order.name} wrote more than {4 * most // 1024**2:,} MB "
-                    "into its folder.",
-                ),
-            )
+        try:
+            for size in self._written():
+                whole += size
+                if size >= most:
+                    self.ledger.told(
+                        EffectKind.FILE_WRITE,
+                        f"filled a file of its own folder up to the limit of {most:,} "
+                        "bytes",
+                        was_stopped=True,
+                        is_breach=False,
+                    )
+        except CannotLook as why:
+            return str(why)
+        return (
+            "" if whole <= 4 * most else f"wrote more than {4 * most // 1024**2:,} MB"
+        )
+
+    def _written(self) -> Iterator[int]:
+        """The sizes of what it has written and still holds; raises `CannotLook`."""
+        yield from sizes(self._scratch)
+        if self._launched:
+            yield from nameless_sizes(self._launched.process.pid)
 
     def _bring_to_an_end(self, launched: Launched) -> None:
         """Have the first process end all others, and it itself ended too."""
@@ -256,22 +272,9 @@ class Run:
                 from_outside=self._ended,
                 ledger=self.ledger,
                 printed=self.printed,
-                said=self.talking.said if self.talking else b"",
+                said=bytes(self.talking.said) if self.talking else b"",
                 input_before=self.input_before,
                 start_ns=self._start_ns,
                 end_ns=self._end_ns,
             )
         )
-
-
-def _sizes(folder: Path) -> Iterator[int]:
-    """The sizes of the files below a folder, of ten thousand at most."""
-    waiting, seen = [str(folder)], 0
-    while waiting and seen < _FILES_LOOKED_AT:
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                seen += 1
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
-                elif seen < _FILES_LOOKED_AT:
-                    yield entry.stat(follow_symlinks=False).st_size

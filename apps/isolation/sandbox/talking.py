@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import selectors
 import socket
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -14,6 +16,9 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from apps.engine.reading.json_values import is_too_deep
+from apps.engine.reading.json_words import MAX_DEPTH
+from apps.engine.replay.answer_gate import MOST_VALUES
 from apps.engine.replay.run import EffectKind, Ending, ErrorKind
 from apps.isolation.sandbox import relay
 from apps.isolation.sandbox.ending import Report
@@ -37,6 +42,11 @@ _LONGEST_CONTROL: Final = 65_536
 _SECONDS_OF_THE_REST: Final = 0.5
 _SECONDS_OF_AN_ANSWER: Final = 5.0
 _MOST_WORDS: Final = 300
+_MOST_REPLIES: Final = 4
+_MOST_CONNECTIONS: Final = 32
+_PIECES_BEFORE_A_NOTICE: Final = 4
+_ASKED_TIMES: Final = 4
+_TOO_DEEP: Final = f"It is nested more than {MAX_DEPTH} levels."
 _KINDS: Final = frozenset(str(kind) for kind in EffectKind)
 
 
@@ -58,7 +68,12 @@ class Talking:
         self._secrets = Secrets(run.order.secrets)
         self.is_gone = False
         self.replies: list[dict[str, Any]] = []
-        self.said = b""
+        self.said = bytearray()
+        self._most_values = MOST_VALUES + _brackets(
+            msgspec.json.encode(run.order.given)
+        )
+        self._asked_bytes = 0
+        self._connections: list[threading.Thread] = []
         self._line.settimeout(_SECONDS_OF_AN_ANSWER)
         self._listen(self._line, self._hear_line)
         self._listen(self._control, self._hear_control)
@@ -104,7 +119,7 @@ class Talking:
             return
         self._of_line += piece
         if len(self._of_line) > self._longest:
-            self._too_large()
+            self._too_large("sent a line of", self._run.order.limits.answer_bytes)
             return
         *whole, rest = self._of_line.split(b"\n")
         self._of_line = rest
@@ -113,21 +128,20 @@ class Talking:
 
     def _take(self, line: bytes) -> None:
         """One line of the process; what is none of ours ends the run."""
-        try:
-            told = msgspec.json.decode(line)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            told = None
-        if not isinstance(told, dict):
+        told = _object(line, self._most_values)
+        if told is None:
             self._run.end(
                 Ending.FAILED,
                 failed(
                     ErrorKind.BAD_ANSWER,
-                    f"{self._run.order.name} sent a line that is no JSON object.",
+                    f"{self._run.order.name} sent a line that is no JSON object of at "
+                    f"most {self._most_values:,} values.",
                 ),
             )
             return
         for name, take in self._takes().items():
             if name in told:
+                self._asked_bytes += len(line) if name == "ask" else 0
                 take(told)
                 return
 
@@ -137,15 +151,25 @@ class Talking:
             "ask": lambda told: self.send(self._answered(told)),
             "final": self._take_final,
             "ready": lambda _: setattr(self, "_is_ready", True),
-            "started": self.replies.append,
-            "turned": self.replies.append,
-            "remembered": self.replies.append,
+            "started": self._take_reply,
+            "turned": self._take_reply,
+            "remembered": self._take_reply,
             "no_wall": self._take_no_wall,
             "not_started": self._take_not_started,
         }
 
     def _answered(self, told: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a question of the agent; it counts as an event."""
+        """The answer to a question of the agent; it counts as an event.
+
+        After the end nothing is answered, and so nothing is written down, any more.
+        """
+        if self._run.error is not None:
+            return {"error": "The run was ended."}
+        if self._asked_bytes > _ASKED_TIMES * self._longest:
+            self._too_large("asked with", _ASKED_TIMES * self._longest)
+            return {"error": "The run was ended."}
+        if is_too_deep(told):
+            return {"error": _TOO_DEEP}
         question, has_leak = self._secrets.hidden(told)
         if has_leak:
             what = "handed a secret that it was given to a tool"
@@ -168,21 +192,39 @@ class Talking:
 
     def _take_final(self, told: dict[str, Any]) -> None:
         final = told["final"]
-        if isinstance(final, dict) and self._run.final is None:
-            self._run.final = final
+        if not isinstance(final, dict) or self._run.final is not None:
+            return
+        if any(is_too_deep(final.get(part)) for part in ("output", "state")):
+            final = {
+                "error": [ErrorKind.BAD_ANSWER, f"The answer is no JSON: {_TOO_DEEP}"]
+            }
+        self._run.final = final
+
+    def _take_reply(self, told: dict[str, Any]) -> None:
+        """What answers us in a conversation; what nobody waits for is not kept."""
+        if is_too_deep(told):
+            self._run.end(Ending.FAILED, failed(ErrorKind.BAD_ANSWER, _TOO_DEEP))
+            return
+        reply, has_leak = self._secrets.hidden(told)
+        if has_leak:
+            what = "gave out a secret that it was given"
+            self._run.ledger.told(EffectKind.LEAK, what, was_stopped=True)
+        if len(self.replies) < _MOST_REPLIES:
+            self.replies.append(reply)
 
     def _take_no_wall(self, told: dict[str, Any]) -> None:
         if not self._is_ready:
-            words = f"The wall could not be put up: {told['no_wall']}."
+            why = visible(str(told["no_wall"])[:_MOST_WORDS])
+            words = f"The wall could not be put up: {why}."
             self._run.end(Ending.FAILED, failed(ErrorKind.OURS, words))
 
     def _take_not_started(self, told: dict[str, Any]) -> None:
-        words = f"{self._run.order.name} could not be started: {told['not_started']}."
+        why = visible(str(told["not_started"])[:_MOST_WORDS])
+        words = f"{self._run.order.name} could not be started: {why}."
         self._run.end(Ending.FAILED, failed(ErrorKind.TARGET, words))
 
-    def _too_large(self) -> None:
-        most = self._run.order.limits.answer_bytes
-        words = f"{self._run.order.name} sent a line of more than {most:,} bytes."
+    def _too_large(self, how: str, most: int) -> None:
+        words = f"{self._run.order.name} {how} more than {most:,} bytes."
         self._run.end(Ending.FAILED, failed(ErrorKind.TOO_LARGE, words))
 
     # The first process of the run.
@@ -225,12 +267,13 @@ class Talking:
 
     def _take_printed(self, line: bytes) -> None:
         """A line of a command: a question, its answer, or simply text."""
-        told = _object(line)
+        told = _object(line, self._most_values)
         if told is not None and "output" in told:
             self._take_final(
                 {"final": {"output": told["output"], "state": told.get("state")}}
             )
         elif told is not None and "ask" in told and self._typing is not None:
+            self._asked_bytes += len(line)
             answer = self._answered(told)
             self._typing.write({**answer, **_id_of(told)})
         else:
@@ -247,8 +290,11 @@ class Talking:
             if not self._is_asked():
                 self._forget(self._notices.descriptor)
             return
-        # What the watch said of it lies in the line already.
-        while _is_readable(self._line) and self._line in self._open():
+        # What the watch said of it lies in the line already; whoever writes on and on
+        # does not keep us here.
+        for _ in range(_PIECES_BEFORE_A_NOTICE):
+            if self._line not in self._open() or not _is_readable(self._line):
+                break
             self._hear_line()
         self._decide(self._notices, notice)
 
@@ -265,10 +311,7 @@ class Talking:
     def _decide(self, notices: Notices, notice: Notice) -> None:
         order = self._run.order
         if order.relay is not None and notices.is_for_relay(notice):
-            ours, theirs = relay.tcp_pair()
-            notices.replace(notice, theirs)
-            theirs.close()
-            relay.begin(ours, self._relayed, order.limits.answer_bytes)
+            self._connect(notices, notice)
             return
         held_back = notices.described(notice)
         if order.is_command and notice.name in {"execve", "execveat"}:
@@ -279,6 +322,18 @@ class Talking:
         self._run.ledger.held_back(
             held_back.kind, visible(held_back.what), is_breach=held_back.is_breach
         )
+
+    def _connect(self, notices: Notices, notice: Notice) -> None:
+        """Give the agent one more connection to its model, of some at a time."""
+        self._connections = [one for one in self._connections if one.is_alive()]
+        if len(self._connections) >= _MOST_CONNECTIONS:
+            notices.refuse(notice, errno.ECONNREFUSED)
+            return
+        ours, theirs = relay.tcp_pair()
+        notices.replace(notice, theirs)
+        theirs.close()
+        most = self._run.order.limits.answer_bytes
+        self._connections.append(relay.begin(ours, self._relayed, most))
 
     def _relayed(self, request: RelayRequest) -> RelayResponse:
         """The answer of the model endpoint; runs in a thread of its connection."""
@@ -327,15 +382,21 @@ def _is_readable(end: socket.socket) -> bool:
     return bool(select.select([end], [], [], 0)[0])
 
 
-def _object(line: bytes) -> dict[str, Any] | None:
-    """The JSON object of a line; `None` where it is none."""
-    if not line.lstrip().startswith(b"{"):
+def _object(line: bytes, most_values: int) -> dict[str, Any] | None:
+    """The JSON object of a line; `None` where it is none, or of too many values."""
+    is_other = not line.lstrip().startswith(b"{")
+    if is_other or _brackets(line) > most_values:
         return None
     try:
         told = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
     return told if isinstance(told, dict) else None
+
+
+def _brackets(line: bytes) -> int:
+    """How many values a line may hold: a short text can unfold into much memory."""
+    return line.count(b",") + line.count(b"[") + line.count(b"{")
 
 
 def _id_of(told: dict[str, Any]) -> dict[str, Any]:

@@ -203,6 +203,9 @@ def _check_parsed(url: str, *, host: str, port: int) -> None:
         parsed = httpx.URL(url)
     except (httpx.InvalidURL, ValueError):
         raise RefusedAddress("The address cannot be read.") from None
-    theirs = (written(parsed.raw_host.decode("ascii")), parsed.port or _SCHEMES.get(parsed.scheme))
+    theirs = (
+        written(parsed.raw_host.decode("ascii")),
+        parsed.port or _SCHEMES.get(parsed.scheme),
+    )
     if theirs != (written(host), port) or parsed.userinfo:
         raise RefusedAddress("The address can be read in more than one way.")

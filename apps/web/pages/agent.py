@@ -31,6 +31,7 @@ from apps.traces.models import Trace
 from apps.verdicts.models import AgentVerdict, ProjectVerdict
 from apps.web.access import Place
 from apps.web.numbers import whole
+from apps.web.pages.agent_alone import AlonePart, alone_part
 from apps.web.pages.agent_trying import Tried, recent_rows
 from apps.web.pages.agent_versions import Version, asked_versions
 from apps.web.pages.agents import AgentRow, tools_of
@@ -142,11 +143,17 @@ class AgentPage(msgspec.Struct, frozen=True):
     refusal: str
     scoring: ScoringState
     recent: list[Tried] | None
+    alone: AlonePart
 
     @property
     def agent(self) -> Agent:
         """The agent itself."""
         return self.row.agent
+
+    @property
+    def freeze_refusal(self) -> str:
+        """Why the member may not keep cases, "" where they may."""
+        return self.place.refusal(Permission.REPLAY)
 
     @property
     def other_writing(self) -> str:
@@ -207,6 +214,7 @@ def agent_page(place: Place, agent: Agent, query: Mapping[str, str]) -> AgentPag
         naming=_naming(place, agent),
         refusal=place.refusal(Permission.MANAGE_AGENTS),
         scoring=scoring,
+        alone=alone_part(place, agent, detail),
         recent=(
             recent_rows(place.project.pk, agent) if query.get("recent") == "1" else None
         ),
@@ -214,7 +222,7 @@ def agent_page(place: Place, agent: Agent, query: Mapping[str, str]) -> AgentPag
 
 
 def _masked(agent: Agent, query: Mapping[str, str]) -> tuple[list[MaskedTrace], str]:
-    rows = Conduct.objects.filter(agent=agent, is_masked=True)
+    rows = Conduct.objects.filter(agent=agent, is_masked=True, trace__is_replay=False)
     before = whole(query.get("before", ""))
     if before is not None:
         rows = rows.filter(trace_id__lt=before)
@@ -248,7 +256,8 @@ def _tasks(agent: Agent, query: Mapping[str, str]) -> tuple[list[TaskRow], str]:
         default=Value(len(COLOURS)),
         output_field=IntegerField(),
     )
-    rows = AgentTaskScore.objects.filter(agent=agent).select_related("task")
+    recorded = AgentTaskScore.objects.filter(agent=agent, task__is_replay=False)
+    rows = recorded.select_related("task")
     rows = rows.defer("detail")
     rows = rows.order_by("-is_masked", worst, "-distinct", "-trials", "task_id")
     found = list(rows[start : start + TASKS_ON_A_PAGE + 1])
@@ -258,7 +267,8 @@ def _tasks(agent: Agent, query: Mapping[str, str]) -> tuple[list[TaskRow], str]:
 
 def _distinct(agent: Agent) -> tuple[list[Decided], int]:
     """What was decided in the newest traces, the most frequent first, and of how many."""
-    newest = Conduct.objects.filter(agent=agent).order_by("-trace_id")
+    recorded = Conduct.objects.filter(agent=agent, trace__is_replay=False)
+    newest = recorded.order_by("-trace_id")
     ids = newest.values("trace_id")[:MOST_COUNTED]
     rows = Conduct.objects.filter(agent=agent, trace_id__in=ids)
     counts = (

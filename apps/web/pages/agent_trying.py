@@ -69,7 +69,10 @@ class Recent(msgspec.Struct, frozen=True):
 
 
 class Tried(msgspec.Struct, frozen=True):
-    """One invocation as a preview shows it; `step` counts from 1, for the link."""
+    """One invocation as a preview shows it; `step` counts from 1, for the link.
+
+    `invocation` is its number in the trace, None for what no named agent did.
+    """
 
     trace: Trace
     step: int | None
@@ -79,6 +82,7 @@ class Tried(msgspec.Struct, frozen=True):
     sentence: str = ""
     expected: str = ""
     found: str = ""
+    invocation: int | None = None
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -187,7 +191,8 @@ def recent_runs(
 def _newest(project_id: int, agent: Agent | None, most: int) -> list[Trace]:
     rows = Trace.objects.filter(project_id=project_id)
     if agent is not None:
-        newest = StoredConduct.objects.filter(agent=agent).order_by("-trace_id")
+        newest = StoredConduct.objects.filter(agent=agent, trace__is_replay=False)
+        newest = newest.order_by("-trace_id")
         rows = rows.filter(
             pk__in=list(newest.values_list("trace_id", flat=True)[:most])
         )
@@ -352,6 +357,7 @@ def shown(trace: Trace, one: InvocationConduct) -> Tried:
         given=brief(one.input),
         output=brief(one.output),
         state=one.status.value,
+        invocation=one.number,
     )
 
 

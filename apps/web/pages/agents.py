@@ -92,6 +92,12 @@ class AgentRow(msgspec.Struct, frozen=True):
         return self.evidence.get("contracts", 0)
 
     @property
+    def alone(self) -> Mapping[str, int]:
+        """The counts of its newest replays."""
+        found: Any = self.evidence.get("alone", {})
+        return found if isinstance(found, dict) else {}
+
+    @property
     def invocations(self) -> int:
         """How often it ran."""
         return self.evidence.get("invocations", 0)

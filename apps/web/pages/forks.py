@@ -23,6 +23,7 @@ from apps.web.pages.decisive_forks import caveat_of
 from apps.web.pages.forks_drawing import ForkPicture, picture_of
 from apps.web.pages.forks_steps import PartPair, pairs_of, texts_at
 from apps.web.pages.forks_trials import Compared, ComparedTrial, compared_trials
+from apps.web.pages.replay_place import ReplayPlace, replay_of_task
 from apps.web.pages.scoring_state import ScoringState, scoring_state
 
 MOST_LISTED: Final = 20
@@ -111,6 +112,7 @@ class ForksPage(msgspec.Struct, frozen=True):
     decisions_url: str
     text_url: str
     said: list[str]
+    replay: ReplayPlace | None
 
 
 class ForkSketch(msgspec.Struct, frozen=True):
@@ -162,6 +164,7 @@ def forks_page(place: Place, task: Task, query: Mapping[str, str]) -> ForksPage:
             *compared.said,
             *(one.sentence for one in compared.branching.statements),
         ],
+        replay=replay_of_task(task),
     )
 
 

@@ -56,7 +56,7 @@ class Compared(msgspec.Struct, frozen=True):
 
 def compared_trials(task: Task, compare: Compare) -> Compared:
     """The trials of the task by their decisions or by their texts."""
-    total = Trace.objects.filter(task=task).count()
+    total = Trace.everything.filter(task=task).count()
     rows = list(
         TraceScore.objects.filter(trace__task=task)
         .order_by("trace__trial", "trace_id")
@@ -150,7 +150,7 @@ def _within_bytes(trials: list[ComparedTrial]) -> list[ComparedTrial]:
 
 
 def _by_text(trials: list[ComparedTrial]) -> Branching:
-    rows = Trace.objects.select_related("task").in_bulk([one.pk for one in trials])
+    rows = Trace.everything.select_related("task").in_bulk([one.pk for one in trials])
     by_pk = {one.pk: one for one in trials if one.pk in rows}
     paths = []
     for content in stored_contents([rows[pk] for pk in by_pk]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -29,10 +29,14 @@ MOST_MASKED = 20
 MOST_CHANGES = 6
 MOST_GAPS = 6
 MOST_AGENTS = 12
+_ALONE = "alone_"
 
 
 class MaskedRow(msgspec.Struct, frozen=True):
-    """One masked agent: in how many traces and tasks that passed, and why."""
+    """One masked agent: in how many traces and tasks that passed, and why.
+
+    `is_alone`: no trace or task shows it, only replays do.
+    """
 
     agent_id: int | None
     name: str
@@ -41,6 +45,7 @@ class MaskedRow(msgspec.Struct, frozen=True):
     traces: Share
     tasks: Share
     reason: str
+    is_alone: bool = False
 
 
 class GapRow(msgspec.Struct, frozen=True):
@@ -105,8 +110,9 @@ def masking_part(place: Place, upload: Upload | None) -> MaskingPart | None:
     verdicts = list(agent_verdicts(place.project.pk))
     names = called_apart(row.agent for row in verdicts)
     ids = {name: pk for pk, name in names.items()}
-    rows = [_agent_row(row, names[row.agent_id]) for row in verdicts]
     report = standing.report
+    hidden = {one.agent for one in report.maskings}
+    rows = [_agent_row(row, names[row.agent_id], hidden) for row in verdicts]
     mirrors, gaps = _gaps(report.gaps, ids)
     tone, symbol = _tone(report.maskings, rows, standing)
     mixed = mixed_tasks(place.project.pk)
@@ -184,6 +190,10 @@ def _note(maskings: Sequence[Masking], standing: ProjectStanding) -> str:
 
 
 def _masked_row(one: Masking, ids: dict[str, int]) -> MaskedRow:
+    is_alone = not one.traces.k and not one.tasks.k
+    reasons = [
+        each for each in one.reasons if not is_alone or each.code.startswith(_ALONE)
+    ]
     return MaskedRow(
         agent_id=ids.get(one.agent),
         name=one.agent,
@@ -191,7 +201,8 @@ def _masked_row(one: Masking, ids: dict[str, int]) -> MaskedRow:
         headline=one.headline,
         traces=one.traces,
         tasks=one.tasks,
-        reason=one.reasons[0].sentence if one.reasons else "",
+        reason=reasons[0].sentence if reasons else "",
+        is_alone=is_alone,
     )
 
 
@@ -220,7 +231,7 @@ def _act(gap: Gap) -> str:
     return "Write a contract" if is_unwritten else "Open the agent"
 
 
-def _agent_row(row: AgentVerdict, name: str) -> AgentRow:
+def _agent_row(row: AgentVerdict, name: str, hidden: Collection[str]) -> AgentRow:
     found = row.evidence
     reasons: list[dict[str, Any]] = row.detail.get("reasons") or []
     return AgentRow(
@@ -229,7 +240,7 @@ def _agent_row(row: AgentVerdict, name: str) -> AgentRow:
         colour=row.colour,
         traces=row.traces,
         tasks=row.tasks,
-        is_masked=bool(row.masked_traces or row.masked_tasks),
+        is_masked=bool(row.masked_traces or row.masked_tasks) or name in hidden,
         contracts=_contracts(found),
         stability=_stability(found),
         reason=reasons[0]["sentence"] if reasons else "",

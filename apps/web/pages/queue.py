@@ -12,6 +12,7 @@ import msgspec
 from apps.accounts.permissions import Permission
 from apps.engine.trace import OutcomeKind
 from apps.figures import Sparkline, sparkline_of
+from apps.replays.batch_queries import with_finished_experiment
 from apps.reports.chance_words import (
     INTERVAL_MEANS,
     Q_MEANS,
@@ -108,7 +109,8 @@ class QueueRow(msgspec.Struct, frozen=True):
     """One signal in the queue. `q` is in words, `standing` says if it is a finding.
 
     `beside` is how its agent and its trace stand, `trials` how far the runs of its task
-    agree; None where there is no task, or no score of it yet.
+    agree; None where there is no task, or no score of it yet. `is_tried`: the newest
+    batch of replays for it is done.
     """
 
     signal: Signal
@@ -122,6 +124,7 @@ class QueueRow(msgspec.Struct, frozen=True):
     sparkline: Sparkline | None
     usage_known: int | None
     usage_total: int | None
+    is_tried: bool = False
 
 
 class ChanceLine(msgspec.Struct, frozen=True):
@@ -258,6 +261,7 @@ def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
     numbers = counts(project=place.project, user=place.user)
     checked = counts_per_check(place.project, lineup=place.lineup)
     standings = standings_of(shown)
+    tried = with_finished_experiment([one.pk for one in shown])
     beside = beside_signals(
         (one.pk, one.trace_id, one.agent, one.trace.task_id) for one in shown
     )
@@ -269,8 +273,11 @@ def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
         fields=fields_of(where),
         views=_views(where, numbers),
         rows=[
-            queue_row(
-                signal, place.lineup.labels, standings[signal.pk], beside[signal.pk]
+            msgspec.structs.replace(
+                queue_row(
+                    signal, place.lineup.labels, standings[signal.pk], beside[signal.pk]
+                ),
+                is_tried=signal.pk in tried,
             )
             for signal in shown
         ],

@@ -44,6 +44,7 @@ from apps.web.pages.agent_panel import AgentPanel, agent_panel
 from apps.web.pages.queue import fields_of, query_of
 from apps.web.pages.regression import KeepQuiet, keep_quiet_part
 from apps.web.pages.scoring_state import ScoringState, trace_scoring
+from apps.web.pages.signal_experiment import Experiment, experiment_of
 from apps.web.pages.steps import StepLine, step_lines
 from apps.web.pages.trace import window_in_words
 from apps.web.words import number_in_words
@@ -118,6 +119,7 @@ class SignalPage(msgspec.Struct, frozen=True):
     decision_note: str
     panel: AgentPanel
     scoring: ScoringState
+    experiment: Experiment | None
     q_means: str = Q_MEANS
     finding_rule: str = RULE
 
@@ -314,4 +316,5 @@ def signal_page(
         scoring=trace_scoring(
             signal.trace, is_noted=getattr(signal, "is_noted", False)
         ),
+        experiment=experiment_of(place, signal),
     )

@@ -14,6 +14,7 @@ from apps.engine.trace import (
 )
 from apps.traces.codec import StoredBody
 from apps.web.pages.bodies import in_one_line, preview
+from apps.web.pages.replay_words import SOURCES, StateWord
 from apps.web.pages.usage import usage_in_short
 
 ARGUMENTS = 160
@@ -46,7 +47,7 @@ KIND_WORDS = {
 
 
 class StepLine(msgspec.Struct, frozen=True):
-    """One step in an outline or transcript."""
+    """One step in an outline or transcript; `stub` says what answered a tool call alone."""
 
     seq: int
     kind: str
@@ -64,6 +65,7 @@ class StepLine(msgspec.Struct, frozen=True):
     is_cut: bool
     asked: str
     more: str
+    stub: StateWord | None = None
 
 
 def _tool_name(step: Step, kept: StoredBody | None) -> str:
@@ -89,13 +91,29 @@ def step_lines(
     invocations: list[AgentInvocation],
     bodies: dict[int, StoredBody],
     evidence: dict[int, str],
+    is_replay: bool = False,
 ) -> list[StepLine]:
-    """Steps as lines; `evidence` gives the word shown beside an evidence step."""
+    """Steps as lines; `evidence` gives the word shown beside an evidence step.
+
+    In a replay tool calls say what answered them.
+    """
     agents = {i.number: i.agent or "" for i in invocations}
-    return [
+    lines = [
         _line(step, agents.get(step.invocation or 0, ""), bodies, evidence)
         for step in steps
     ]
+    if not is_replay:
+        return lines
+    return [
+        msgspec.structs.replace(line, stub=_stub(bodies.get(line.seq)))
+        for line in lines
+    ]
+
+
+def _stub(kept: StoredBody | None) -> StateWord | None:
+    said = kept.body.attributes if kept and kept.body else None
+    name = said.get("stub") if isinstance(said, dict) else None
+    return SOURCES.get(name) if isinstance(name, str) else None
 
 
 def _line(

@@ -20,6 +20,7 @@ from apps.traces.transitions import TaskSource
 from apps.traces.trials import TaskRow, suggested_tasks, task_row
 from apps.web.access import Place
 from apps.web.pages.forks import ForkSketch, sketch_of
+from apps.web.pages.replay_place import NOT_HERE, ReplayPlace, replay_of_task
 from apps.web.pages.scoring_state import ScoringState, scoring_state
 from apps.web.pages.task_agreement import Agreement, TrialRef, agreement_of
 from apps.web.pages.task_headline import Headline, headline_of
@@ -74,6 +75,12 @@ class TaskPage(msgspec.Struct, frozen=True):
     others: list[Task]
     may_part: bool
     refusal: str
+    replay: ReplayPlace | None
+
+    @property
+    def freeze_refusal(self) -> str:
+        """Why the member may not keep cases, "" where they may."""
+        return self.place.refusal(Permission.REPLAY)
 
     @property
     def known(self) -> int:
@@ -93,7 +100,7 @@ def task_page(
 
     `undo` is what the session keeps of the last joining. A fixed number of queries.
     """
-    traces = Trace.objects.filter(task=task).order_by("trial", "id")
+    traces = Trace.everything.filter(task=task).order_by("trial", "id")
     shown = list(traces.select_related("task")[:MOST_TRIALS])
     score = TaskScore.objects.filter(task=task).first()
     scores = _agents(task)
@@ -118,7 +125,8 @@ def task_page(
         rule=RULE,
         others=suggested_tasks(project=place.project, but=task),
         may_part=isinstance(undo, dict) and undo.get("into") == task.pk,
-        refusal=place.refusal(Permission.REVIEW),
+        refusal=NOT_HERE if task.is_replay else place.refusal(Permission.REVIEW),
+        replay=replay_of_task(task),
     )
 
 

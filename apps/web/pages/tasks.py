@@ -296,7 +296,7 @@ def _lines(tasks: list[Task]) -> list[TaskLine]:
 
 def _agents(place: Place) -> list[Agent]:
     """The agents that act in a trace; those without a name stand last."""
-    acting = AgentTaskScore.objects.filter(agent=OuterRef("pk"))
+    acting = AgentTaskScore.objects.filter(agent=OuterRef("pk"), task__is_replay=False)
     agents = Agent.objects.filter(Exists(acting), project=place.project)
     return list(agents.order_by(F("name").asc(), "pk")[:MOST_AGENTS])
 

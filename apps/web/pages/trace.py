@@ -24,6 +24,7 @@ from apps.traces.transitions import RawKept, UploadSource
 from apps.web.access import Place
 from apps.web.numbers import whole
 from apps.web.pages.agent_panel import AgentPanel, agent_panel
+from apps.web.pages.replay_place import ReplayPlace, replay_of_trace
 from apps.web.pages.scoring_state import ScoringState, trace_scoring
 from apps.web.pages.steps import StepLine, duration_between, step_lines
 from apps.web.pages.uploads import FORMAT_LABELS
@@ -72,6 +73,7 @@ class TracePage(msgspec.Struct, frozen=True):
     metadata: list[tuple[str, Any]]
     panel: AgentPanel
     scoring: ScoringState
+    replay: ReplayPlace | None
 
 
 def answer_rows(place: Place, trace: Trace) -> list[AnswerRow]:
@@ -168,6 +170,7 @@ def trace_page(place: Place, trace: Trace, query: Mapping[str, str]) -> TracePag
             invocations=invocations,
             bodies=bodies_between(trace.pk, first=first, last=last),
             evidence=evidence,
+            is_replay=trace.is_replay,
         ),
         first=first,
         last=last,
@@ -181,4 +184,5 @@ def trace_page(place: Place, trace: Trace, query: Mapping[str, str]) -> TracePag
         metadata=sorted(trace.metadata.items()),
         panel=agent_panel(trace),
         scoring=trace_scoring(trace, is_noted=getattr(trace, "is_noted", False)),
+        replay=replay_of_trace(trace),
     )

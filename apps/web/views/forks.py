@@ -30,7 +30,7 @@ def forks(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
 @in_project(Permission.REVIEW)
 def note(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
     """Note on a trial that it was sound but wrong, or right by luck."""
-    task = place.task(task_id)
+    task = place.recorded_task(task_id)
     form = TrialNoteForm(request.POST)
     if not form.is_valid():
         return refusal(request, status=400, sentence=first_error(form))
@@ -53,7 +53,7 @@ def note(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
 @in_project(Permission.REVIEW)
 def withdraw(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
     """Take back the note on a trial; its history keeps both."""
-    task = place.task(task_id)
+    task = place.recorded_task(task_id)
     form = TrialForm(request.POST)
     if not form.is_valid():
         return refusal(request, status=400, sentence=first_error(form))
@@ -68,7 +68,7 @@ def withdraw(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
 
 def _trial(place: Place, task: Task, trace_id: int) -> Trace:
     """A trial of this task; raises `WrongNote` or answers 404."""
-    trace = place.trace(trace_id)
+    trace = place.recorded_trace(trace_id)
     if trace.task_id != task.pk:
         raise WrongNote("This trace is no trial of the task any more.")
     return trace

@@ -41,7 +41,7 @@ def task(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
 @in_project(Permission.REVIEW)
 def place_trace(request: HttpRequest, place: Place, trace_id: int) -> HttpResponse:
     """Say by hand of which task a trace is, and which trial."""
-    found = place.trace(trace_id)
+    found = place.recorded_trace(trace_id)
     form = PlaceForm(request.POST)
     if not form.is_valid():
         return refusal(request, status=400, sentence=first_error(form))
@@ -68,7 +68,7 @@ def place_trace(request: HttpRequest, place: Place, trace_id: int) -> HttpRespon
 @in_project(Permission.REVIEW)
 def undo_place(request: HttpRequest, place: Place, trace_id: int) -> HttpResponse:
     """Put a trace back to where it stood before it was moved last."""
-    found = place.trace(trace_id)
+    found = place.recorded_trace(trace_id)
     undo = dict(request.session.get(UNDO_PLACE, {}))
     held = undo.pop(str(found.pk), None)
     if held is None:
@@ -89,7 +89,7 @@ def undo_place(request: HttpRequest, place: Place, trace_id: int) -> HttpRespons
 @in_project(Permission.REVIEW)
 def rename(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
     """Give a task another name."""
-    found = place.task(task_id)
+    found = place.recorded_task(task_id)
     form = TaskNameForm(request.POST)
     if not form.is_valid():
         return refusal(request, status=400, sentence=first_error(form))
@@ -105,7 +105,7 @@ def rename(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
 @in_project(Permission.REVIEW)
 def join(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
     """Move all trials of a task to another one."""
-    found = place.task(task_id)
+    found = place.recorded_task(task_id)
     form = JoinForm(request.POST)
     if not form.is_valid():
         return refusal(request, status=400, sentence=first_error(form))
@@ -131,13 +131,13 @@ def join(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
 @in_project(Permission.REVIEW)
 def part(request: HttpRequest, place: Place, task_id: int) -> HttpResponse:
     """Undo the last joining of tasks: the trials go back to where they stood."""
-    into = place.task(task_id)
+    into = place.recorded_task(task_id)
     held = request.session.pop(UNDO_JOIN, None)
     if not isinstance(held, dict) or held.get("into") != into.pk:
         return refusal(
             request, status=409, sentence="There is nothing to undo on this task."
         )
-    before = place.task(held["from"])
+    before = place.recorded_task(held["from"])
     count = trials.part_tasks(
         task=before, into=into, moved=[trials.Moved(*one) for one in held["moved"]]
     )

@@ -12,6 +12,7 @@ from apps.engine.privacy.structure import NO_BODY, SENTENCE
 from apps.traces.queries import body_of_step, engine_trace, steps_of
 from apps.web.access import Place, in_project
 from apps.web.pages.bodies import body_text
+from apps.web.pages.replay_freezing import freezing_part
 from apps.web.pages.tasks import placing
 from apps.web.pages.trace import MAX_DOWNLOAD_STEPS, trace_page
 from apps.web.pages.traces import traces_page
@@ -32,8 +33,10 @@ def traces(request: HttpRequest, place: Place) -> HttpResponse:
 def trace(request: HttpRequest, place: Place, trace_id: int) -> HttpResponse:
     """One trace: facts, answers of the checks, outline and transcript."""
     found = place.trace(trace_id)
+    page = trace_page(place, found, request.GET)
     context = {
-        "page": trace_page(place, found, request.GET),
+        "page": page,
+        "freezing": freezing_part(place, found, page.invocations),
         "placing": placing(place, found, request.session.get(UNDO_PLACE)),
     }
     return render(request, "web/trace.html", context)

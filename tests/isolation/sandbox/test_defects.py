@@ -47,7 +47,7 @@ ENDINGS = [
     ("takes_nothing", "failed", "target", "does not take what it is given"),
     ("prints_an_answer", "failed", "crashed", "exit code 0 before it answered"),
     ("writes_a_wrong_line", "failed", "bad_answer", "a line that is no JSON object"),
-    ("fills_its_folder", "failed", "limit", "wrote more than 8 MB into its folder"),
+    ("fills_its_folder", "failed", "limit", "wrote more than 8 MB in its folder"),
     ("number", "failed", "target", "is no function and no class"),
     ("not_there", "failed", "target", "defects has no not_there"),
 ]

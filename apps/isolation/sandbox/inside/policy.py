@@ -27,6 +27,8 @@ _STREAM, _SEQPACKET, _TYPE = 1, 5, 0xF
 _TCP = 6
 _TYPE_FOR, _TALK_TO_CONSOLE = 0x5412, 0x541C
 _FAST_OPEN = 0x20000000
+_OF_SOCKET, _LINGER = 1, 13
+_PARENT_DEATH, _DUMPABLE = 1, 4
 _THREAD, _NAMESPACES = 0x10000, 0x7E020000
 
 _MACHINE = [
@@ -107,7 +109,15 @@ _QUIET = [
     "migrate_pages",
     "move_pages",
 ]
-_GONE = ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"]
+# Files that lie in memory and in no folder could not be counted.
+_GONE = [
+    "clone3",
+    "io_uring_setup",
+    "io_uring_enter",
+    "io_uring_register",
+    "memfd_create",
+    "memfd_secret",
+]
 _ABOUT_FILES = [
     "chmod",
     "fchmod",
@@ -194,6 +204,8 @@ def _network() -> Rules:
             [([is_stream], ALLOW), ([masked(1, _TYPE, _SEQPACKET)], ALLOW)],
             ASK,
         ),
+        # Whoever closes the other end of such a socket would have to wait.
+        "setsockopt": ([([equals(1, _OF_SOCKET), equals(2, _LINGER)], DENY)], ALLOW),
         "connect": ([], ASK),
         "bind": ([], ASK),
         "listen": ([], ASK),
@@ -212,6 +224,11 @@ def _processes(own_pid: int, *, start: int) -> Rules:
         ),
         "fork": ([], start),
         "vfork": ([], start),
+        # That it ends with its parent, and that it can be looked into from outside.
+        "prctl": (
+            [([equals(0, one)], DENY) for one in (_PARENT_DEATH, _DUMPABLE)],
+            ALLOW,
+        ),
         # Limits of others of the same account; only a call that sets some.
         "prlimit64": ([*is_own, ([over(2, 0)], ASK)], ALLOW),
         # Signals by way of files: who is told of what happens on a descriptor.

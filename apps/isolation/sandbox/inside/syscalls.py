@@ -37,6 +37,7 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "process_madvise": (440, 440),
     "kcmp": (312, 272),
     "prlimit64": (302, 261),
+    "prctl": (157, 167),
     "setpriority": (141, 140),
     "ioprio_set": (251, 30),
     "sched_setscheduler": (144, 119),
@@ -110,6 +111,8 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "mq_unlink": (241, 181),
     "mmap": (9, 222),
     "mremap": (25, 216),
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
     # What a file is said to be, which Landlock does not look at.
     "chmod": (90, None),
     "fchmod": (91, 52),

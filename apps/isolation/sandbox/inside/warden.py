@@ -73,7 +73,7 @@ def _be_the_agent(told: socket.socket, plan: dict[str, Any], line: int) -> None:
     if asked_on:
         os.close(asked_on)
     if plan["kind"] == "command":
-        _become_the_command(channel, plan["argv"])
+        _become_the_command(channel, line, plan["argv"])
     if plan["kind"] == "callable":
         for name in [one for one in sys.modules if one.startswith("evalsite_inside")]:
             del sys.modules[name]
@@ -81,7 +81,9 @@ def _be_the_agent(told: socket.socket, plan: dict[str, Any], line: int) -> None:
     os._exit(0)
 
 
-def _become_the_command(channel: Channel, argv: list[str]) -> None:
+def _become_the_command(channel: Channel, line: int, argv: list[str]) -> None:
+    # It has its own ways to ask, and this is none of them.
+    os.set_inheritable(line, False)  # noqa: FBT003
     try:
         os.execv(argv[0], argv)  # noqa: S606 - there is no shell in between
     except OSError as error:

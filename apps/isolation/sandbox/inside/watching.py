@@ -14,8 +14,10 @@ from os.path import abspath, realpath
 from typing import Any, Callable  # noqa: UP035 - also read by Python 3.9
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_MOST_TOLD = 500
+_MOST_TOLD = 400
 _LENGTH = 300
+_MORE = "more attempts than are listed"
+_MORE_BREACHES = f"{_MORE}, breaches among them"
 # Programs ask these about the machine they run on; they are told nothing.
 _ABOUT_THE_MACHINE = ("uname", "lsb_release", "ldconfig", "gcc", "cc", "ld", "objdump")
 _HERE = ("", "localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104 - names, not bound
@@ -80,9 +82,11 @@ class Watch:
             self._thread.is_inside = False
 
     def _say(self, kind: str, what: str, *, is_breach: bool = True) -> None:
+        if len(self._told) >= _MOST_TOLD:
+            kind, what = "other", _MORE_BREACHES if is_breach else _MORE
         what = what[:_LENGTH]
-        key = (kind, what, self._asked)
-        if key not in self._told and len(self._told) < _MOST_TOLD:
+        key = (kind, what, 0 if kind == "other" else self._asked)
+        if key not in self._told:
             self._told.add(key)
             self._tell({"effect": [kind, what, is_breach]})
 

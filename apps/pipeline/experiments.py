@@ -1,0 +1,61 @@
+"""Signals that wait for an experiment come back once their batch of replays is done."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from apps.pipeline.scoring import is_behind
+from apps.replays.batch_queries import group_rows
+from apps.replays.models import Batch
+from apps.replays.transitions import BatchState
+from apps.review.models import Signal
+from apps.review.operations import return_from_experiment
+from apps.review.transitions import Verdict
+from apps.verdicts.replayed import agent_now, group_scores
+
+PATIENCE = timedelta(minutes=1)
+"""So long the scores of a batch are waited for; the signal comes back without them then."""
+MOST_TOLD = 3
+
+
+def return_signals(*, now: datetime) -> int:
+    """Put signals back into the queue whose experiment is done; how many.
+
+    Only the newest batch of a signal counts, and only if it ended after the decision
+    that asked for it. Safe to run any number of times.
+    """
+    done = Batch.objects.filter(signal__isnull=False, state=BatchState.DONE.value)
+    waiting = Signal.objects.filter(
+        pk__in=done.values("signal"), verdict=Verdict.NEEDS_EXPERIMENT
+    )
+    return sum(_return(signal, now) for signal in waiting)
+
+
+def _return(signal: Signal, now: datetime) -> bool:
+    batch = Batch.objects.filter(signal=signal.pk).latest("pk")
+    ended, decided = batch.finished_at, signal.decided_at
+    if batch.state != BatchState.DONE.value or ended is None or decided is None:
+        return False
+    if ended < decided or (now - ended < PATIENCE and is_behind(batch.project_id)):
+        return False
+    return return_from_experiment(signal_id=signal.pk, said=result_of(batch))
+
+
+def result_of(batch: Batch) -> str:
+    """What came of a batch, in a few sentences."""
+    rows = group_rows(batch)
+    executed = sum(row.counts.executed for row in rows)
+    finished = sum(row.counts.finished for row in rows)
+    breaches = sum(row.counts.breaches for row in rows)
+    told = [
+        f"“{batch.name}” is done: {finished:,} of {executed:,} "
+        f"{'run' if executed == 1 else 'runs'} finished."
+    ]
+    if breaches:
+        told.append(f"{breaches:,} tried to reach outside of their run.")
+    scores = group_scores(agent_now(batch.agent), rows)
+    compared = [one.beside.sentence for one in scores.values() if one.beside]
+    told += compared[:MOST_TOLD]
+    if len(compared) > MOST_TOLD:
+        told.append(f"And {len(compared) - MOST_TOLD:,} more groups.")
+    return " ".join(told)

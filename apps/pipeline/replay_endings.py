@@ -1,0 +1,289 @@
+"""How runs end: the recording, the row, the group that counts, in one transaction.
+
+A worker that lost its run leaves nothing behind. What is stored of a recording is what
+the project keeps of every trace.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+import zstandard
+from django.db import InterfaceError, OperationalError, connection, transaction
+
+from apps.accounts.models import Project
+from apps.agents.models import Agent
+from apps.engine.formats.evalsite_writer import dump
+from apps.engine.replay.recording import RunTitle, trace_of
+from apps.engine.replay.run import Ending, ErrorKind, ModelCalled, Proof, Ran, RunError
+from apps.engine.trace import Trace
+from apps.isolation.hooks import NotNow
+from apps.pipeline.privacy import Privacy
+from apps.pipeline.replay_calls import Calls, Price, cost_of
+from apps.pipeline.replay_orders import Order
+from apps.pipeline.scoring import wake_scoring
+from apps.replays.models import Batch, Group, Run
+from apps.replays.running import (
+    PUT_BACK,
+    AttemptEnd,
+    RunClaim,
+    RunEnd,
+    end_run,
+    put_back,
+)
+from apps.replays.stub_calls import forget_calls
+from apps.replays.transitions import EXECUTED, BatchState, RunState
+from apps.scoring.storable import storable, storable_text
+from apps.traces.streams import replay_upload, write_replay_trace
+from apps.verdicts.operations import unsettle
+
+logger = logging.getLogger(__name__)
+
+STATES: Final = {
+    Ending.FINISHED: RunState.FINISHED,
+    Ending.FAILED: RunState.FAILED,
+    Ending.TIMED_OUT: RunState.TIMED_OUT,
+    Ending.CANCELLED: RunState.CANCELLED,
+    Ending.OVER_BUDGET: RunState.OVER_BUDGET,
+    Ending.STOPPED: RunState.STOPPED,
+}
+_AGAIN: Final = (0.2, 0.5, 1.0, 2.0, 4.0)
+_LONGEST_PRINTED: Final = 1_000_000
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of an attempt; `judged` is what a memory test says of it.
+
+    `batch_state` is how the batch stood when the worker last looked.
+    """
+
+    ran: Ran
+    judged: dict[str, Any] | None = None
+    calls: int = 0
+    batch_state: BatchState = BatchState.RUNNING
+
+
+def nothing_made(ending: Ending, kind: ErrorKind, sentence: str) -> Ran:
+    """An attempt of which no driver tells anything."""
+    now = time.time_ns()
+    return Ran(
+        ending=ending,
+        error=RunError(kind=kind, sentence=sentence),
+        proof=Proof(level="none"),
+        start_ns=now,
+        end_ns=now,
+    )
+
+
+def finish(claim: RunClaim, order: Order, done: Done, *, now: datetime) -> RunState:
+    """Write how a run ended, with its recording if it was executed; where it stands.
+
+    Tries again for a few seconds where the database went away in the middle: what was
+    paid for is not to be made anew. Raises `LostRun`.
+    """
+    ending = _Ending(claim, order, done, now)
+    for pause in _AGAIN:
+        try:
+            return ending.write()
+        except (OperationalError, InterfaceError):
+            connection.close()
+            logger.warning("Run %s is not written yet", claim.run_id)
+            time.sleep(pause)
+    return ending.write()
+
+
+class _Ending:
+    """Writes the end of one run, as often as it takes."""
+
+    def __init__(
+        self, claim: RunClaim, order: Order, done: Done, now: datetime
+    ) -> None:
+        self._claim = claim
+        self._order = order
+        self._done = done
+        self._now = now
+        self._state = _state_of(done)
+
+    def write(self) -> RunState:
+        claim = self._claim
+        privacy = _Kept(Project.objects.get(pk=claim.project_id))
+        recording = None
+        if self._state in EXECUTED:
+            recording = privacy.trace(self._order, self._done.ran)
+        with transaction.atomic():
+            columns = self._columns(privacy)
+            if recording is not None:
+                columns["trace_id"] = self._store(recording, privacy)
+            batch = end_run(
+                claim=claim,
+                run=RunEnd(state=self._state, columns=columns),
+                attempt=self._attempt(columns),
+            )
+            forget_calls(claim.run_id)
+            if recording is not None:
+                _count_group(claim.run_id)
+            if batch is not BatchState.RUNNING:
+                wake_scoring(project_id=claim.project_id)
+        return self._state
+
+    def _store(self, recording: Trace, privacy: _Kept) -> int:
+        """Write the recording; returns the id of its trace.
+
+        First of all, so that nobody waits for the batch while it is written.
+        """
+        claim = self._claim
+        batch = Batch.objects.only("name", "upload_id").get(pk=claim.batch_id)
+        upload = replay_upload(
+            project_id=claim.project_id,
+            batch_id=claim.batch_id,
+            name=f"Replays: {batch.name}",
+            now=self._now,
+        )
+        stored = write_replay_trace(
+            upload_id=upload.pk, trace=recording, redactions=privacy.counts
+        )
+        if batch.upload_id is None:
+            Batch.objects.filter(pk=batch.pk).update(upload=upload)
+        return stored.trace_id
+
+    def _columns(self, privacy: _Kept) -> dict[str, Any]:
+        ran, price = self._done.ran, Price.of(self._order.plan.price)
+        given, made = _usage(ran)
+        money = None
+        if given is not None and made is not None:
+            money = cost_of(price, given, made).money
+        error = ran.error
+        return {
+            "error_kind": "" if error is None else error.kind.value,
+            "sentence": "" if error is None else privacy.text(error.sentence),
+            "level": ran.proof.level,
+            "has_breach": ran.has_breach,
+            "effects": privacy.value(msgspec.to_builtins(ran.effects)),
+            "proof": storable(msgspec.to_builtins(ran.proof)),
+            "judged": storable(self._done.judged),
+            "printed": privacy.printed(ran.printed),
+            "calls": self._done.calls,
+            "input_tokens": given,
+            "output_tokens": made,
+            "money": money,
+        }
+
+    def _attempt(self, columns: dict[str, Any]) -> AttemptEnd:
+        error = self._done.ran.error
+        return AttemptEnd(
+            ending=self._state.value,
+            error_kind=columns["error_kind"],
+            sentence=columns["sentence"],
+            retry_after=None if error is None else error.retry_after,
+        )
+
+
+def _state_of(done: Done) -> RunState:
+    state = STATES[done.ran.ending]
+    if state is RunState.CANCELLED and done.batch_state is BatchState.STOPPED:
+        return RunState.OVER_BUDGET
+    return state
+
+
+def _usage(ran: Ran) -> tuple[int | None, int | None]:
+    """Input and output tokens of all model calls; `None` where one of them is unknown.
+
+    Calls that were turned away used none.
+    """
+    used = [
+        event.usage
+        for event in ran.events
+        if isinstance(event, ModelCalled) and event.error is None
+    ]
+    return (
+        _sum([one.input_total for one in used]),
+        _sum([one.output_total for one in used]),
+    )
+
+
+def _sum(counts: list[int | None]) -> int | None:
+    known = [one for one in counts if one is not None]
+    return sum(known) if known and len(known) == len(counts) else None
+
+
+class _Kept:
+    """What a project keeps of a run."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._privacy = Privacy.of(project)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return self._privacy.counts
+
+    def trace(self, order: Order, ran: Ran) -> Trace:
+        title = RunTitle(
+            name=order.title,
+            task=order.task_key,
+            trial=order.number,
+            regime=order.regime,
+            target=order.kind,
+            target_name=order.target_name,
+        )
+        return self._privacy.keep(trace_of(order.case, ran, title))
+
+    def text(self, text: str) -> str:
+        return storable_text(self._privacy.keep_sentence(text))
+
+    def printed(self, text: str) -> str:
+        return (
+            "" if self._project.structure_only else self.text(text)[:_LONGEST_PRINTED]
+        )
+
+    def value(self, effects: list[dict[str, Any]]) -> Any:
+        return storable([{**one, "what": self.text(one["what"])} for one in effects])
+
+
+def _count_group(run_id: int) -> None:
+    """Let a group count whose last run has just been executed, instead of earlier ones.
+
+    In the caller's transaction, which holds the batch. A group whose case was run again
+    by a later batch meanwhile does not count.
+    """
+    group = Group.objects.select_related("batch").get(runs=run_id)
+    if group.task_id is None:
+        task_id = Run.objects.values_list("trace__task_id", flat=True).get(pk=run_id)
+        Group.objects.filter(pk=group.pk).update(task_id=task_id)
+    left = group.runs.exclude(state__in=[one.value for one in EXECUTED])
+    if group.case_id is None or left.exists():
+        return
+    batch = group.batch
+    Agent.objects.select_for_update(no_key=True).get(pk=batch.agent_id)
+    same = Group.objects.filter(
+        batch__agent=batch.agent_id, case=group.case_id, regime_key=group.regime_key
+    )
+    if same.filter(batch__gt=batch.pk, is_newest=True).exists():
+        return
+    same.filter(is_newest=True).update(is_newest=False)
+    Group.objects.filter(pk=group.pk).update(is_newest=True)
+    unsettle(batch.project_id)
+
+
+def postpone(claim: RunClaim, order: Order, later: NotNow, *, calls: Calls) -> RunState:
+    """Put a run back for some seconds, with what had happened kept in its attempt.
+
+    Raises `LostRun`.
+    """
+    privacy, ran = _Kept(Project.objects.get(pk=claim.project_id)), later.ran
+    error = calls.last_error
+    events = None
+    if ran is not None and ran.events:
+        events = zstandard.compress(dump(privacy.trace(order, ran)))
+    end = AttemptEnd(
+        ending=PUT_BACK,
+        error_kind="" if error is None else error.kind.value,
+        sentence="" if error is None else privacy.text(error.sentence),
+        retry_after=None if error is None else error.retry_after,
+        events=events,
+    )
+    return put_back(claim=claim, seconds=later.seconds, end=end)

@@ -1,0 +1,127 @@
+"""What a batch may cost, as pages show it before anything starts."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+from django.conf import settings
+from django.utils import timezone
+
+from apps.engine.replay.estimates import Estimate, Span
+from apps.engine.replay.prices import in_words
+from apps.engine.replay.run import TargetKind
+from apps.isolation.sandbox.levels import LEVEL_WORDS, Level
+from apps.replays.queries import TargetRow
+from apps.web.pages.replay_isolation import Isolation, isolation_here
+from apps.web.pages.replay_targets import IN_THE_SANDBOX
+
+NOT_KNOWN: Final = "not known"
+
+
+class EstimateRow(msgspec.Struct, frozen=True):
+    """One quantity: at least, likely, at most."""
+
+    label: str
+    low: str
+    likely: str
+    worst: str
+
+
+class EstimatePart(msgspec.Struct, frozen=True):
+    """The estimate of a plan. Without `rows` something of the plan is still wrong."""
+
+    sentence: str = ""
+    rows: list[EstimateRow] = []
+    runs: int = 0
+    groups: int = 0
+    left_out: int = 0
+    at_most: str = ""
+    unknown: list[str] = []
+    assumptions: list[str] = []
+    warnings: list[str] = []
+    isolation: Isolation | None = None
+    wrong: list[tuple[str, str]] = []
+
+
+def estimate_part(
+    found: Estimate, *, target: TargetRow, least: str, price_problem: str = ""
+) -> EstimatePart:
+    """An estimate in words, with what a person should know before it starts."""
+    kind = TargetKind(target.target.kind)
+    isolation = isolation_here() if kind in IN_THE_SANDBOX else None
+    unknown = [price_problem] if price_problem and found.micros is None else []
+    return EstimatePart(
+        sentence=found.sentence,
+        rows=[
+            _row("Model calls", found.calls),
+            _row("Tokens in", found.input_tokens),
+            _row("Tokens out", found.output_tokens),
+            _money(found),
+        ],
+        runs=found.runs,
+        groups=found.groups,
+        left_out=found.left_out,
+        at_most=seconds_in_words(found.seconds_at_most),
+        unknown=[*unknown, *found.unknown],
+        assumptions=list(found.assumptions),
+        warnings=[*_of_target(target), *_of_isolation(isolation, least)],
+        isolation=isolation,
+    )
+
+
+def stored_estimate(found: Estimate) -> dict[str, Any]:
+    """An estimate as it is kept with a batch."""
+    value: dict[str, Any] = msgspec.to_builtins(found)
+    return {**value, "sentence": found.sentence}
+
+
+def _row(label: str, span: Span | None) -> EstimateRow:
+    if span is None:
+        return EstimateRow(label, NOT_KNOWN, NOT_KNOWN, NOT_KNOWN)
+    return EstimateRow(
+        label, *(f"{one:,}" for one in (span.low, span.likely, span.worst))
+    )
+
+
+def _money(found: Estimate) -> EstimateRow:
+    if found.micros is None:
+        return EstimateRow("Money", NOT_KNOWN, NOT_KNOWN, NOT_KNOWN)
+    spans = (found.micros.low, found.micros.likely, found.micros.worst)
+    return EstimateRow("Money", *(in_words(one, found.currency) for one in spans))
+
+
+def _of_target(row: TargetRow) -> list[str]:
+    target, said = row.target, []
+    if target.needs_key:
+        said.append("The key of this target was refused; its runs would fail.")
+    if target.paused_until is not None and target.paused_until > timezone.now():
+        said.append("The target has asked all to wait; runs begin after that.")
+    if target.kind == TargetKind.OPENAI and row.key is None:
+        said.append("The target has no key: it is called without one.")
+    if target.kind == TargetKind.HTTP and not settings.REPLAY_STUB_URL:
+        said.append(
+            "The tools of an HTTP agent cannot be answered: the operator has not set "
+            "EVALSITE_REPLAY_STUB_URL."
+        )
+    return said
+
+
+def _of_isolation(isolation: Isolation | None, least: str) -> list[str]:
+    if isolation is None:
+        return []
+    if not Level(isolation.level).is_at_least(Level(least)):
+        return [
+            f"The isolation reached here is {isolation.words}; {LEVEL_WORDS[Level(least)]} is "
+            "the least that is asked for, so the runs would be refused."
+        ]
+    return []
+
+
+def seconds_in_words(seconds: float) -> str:
+    """`40 seconds`, `12 minutes`, `3.5 hours`."""
+    if seconds < 120:
+        return f"{seconds:,.0f} seconds"
+    if seconds < 2 * 3_600:
+        return f"{seconds / 60:,.0f} minutes"
+    return f"{seconds / 3_600:,.1f} hours"

@@ -1,0 +1,77 @@
+"""What a signal says of its experiments: batches of replays, and how to start one."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlencode
+
+import msgspec
+
+from apps.accounts.permissions import Permission
+from apps.agents.models import AgentName
+from apps.engine.agent_names import agent_key
+from apps.replays.batch_queries import experiments_of, group_rows, is_memory
+from apps.replays.models import Batch
+from apps.replays.transitions import BatchState
+from apps.review.models import Signal
+from apps.review.transitions import Verdict
+from apps.verdicts.replayed import agent_now, group_scores
+from apps.web.access import Place
+from apps.web.pages.replay_batches import BatchLine, batch_line
+from apps.web.pages.replay_words import regime_words
+
+MOST_BATCHES: Final = 5
+MOST_SENTENCES: Final = 3
+
+
+class Experiment(msgspec.Struct, frozen=True):
+    """Batches that were started for a signal, newest first.
+
+    `sentences` say what the newest one gave that is done, whose id is `result_of`.
+    """
+
+    lines: list[BatchLine]
+    sentences: list[str]
+    result_of: int | None
+    is_wanted: bool
+    query: str
+    refusal: str
+
+
+def experiment_of(place: Place, signal: Signal) -> Experiment | None:
+    """The experiments of a signal; `None` where none is wanted and none was started."""
+    rows = experiments_of([signal.pk]).get(signal.pk, [])[:MOST_BATCHES]
+    is_wanted = signal.verdict == Verdict.NEEDS_EXPERIMENT
+    if not rows and not is_wanted:
+        return None
+    done = [row.batch for row in rows if row.batch.state == BatchState.DONE.value]
+    return Experiment(
+        lines=[batch_line(row) for row in rows],
+        sentences=_result(done[0]) if done else [],
+        result_of=done[0].pk if done else None,
+        is_wanted=is_wanted,
+        query=_query(place, signal),
+        refusal=place.refusal(Permission.REPLAY),
+    )
+
+
+def _query(place: Place, signal: Signal) -> str:
+    """The address of the planner for this signal and its agent, where it is known."""
+    names = AgentName.objects.filter(project=place.project, key=agent_key(signal.agent))
+    agent = names.values_list("agent_id", flat=True).first()
+    fields = {"signal": signal.pk} | ({"agent": agent} if agent else {})
+    return f"?{urlencode(fields)}"
+
+
+def _result(batch: Batch) -> list[str]:
+    """What the groups of a batch gave, beside the pipeline where that is recorded."""
+    if is_memory(batch):
+        return []
+    rows = [row for row in group_rows(batch) if row.counts.executed][:MOST_SENTENCES]
+    scored = group_scores(agent_now(batch.agent), rows)
+    return [
+        f"{row.group.case or 'No case'}, {regime_words(row.group.regime)}: "
+        f"{found.beside.sentence}"
+        for row in rows
+        if (found := scored[row.group.pk]).beside is not None
+    ]

@@ -1,0 +1,156 @@
+"""Files of targets and cases, and what `manage.py replay` says of them."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import httpx
+
+from evalsite.management.commands.replay import Command
+
+ASKED = "Is order 7 open?"
+CASE = {
+    "agent": "memory",
+    "name": "order 7",
+    "input": ASKED,
+    "messages": [{"role": "user", "content": ASKED}],
+    "tools": [{"name": "lookup", "parameters": {"type": "object"}}],
+    "calls": [{"tool": "lookup", "arguments": {"number": 7}, "result": "open"}],
+}
+CODE = '''
+import asyncio
+
+
+def good(replay):
+    """Decides by what its tool says."""
+    is_open = replay.tools["lookup"](number=7) == "open"
+    return {"decision": "refund" if is_open else "keep"}
+
+
+def writes(replay):
+    try:
+        open("/etc/evalsite-was-here", "w")
+    except OSError:
+        pass
+    return {"decision": "refund"}
+
+
+def breaks(replay):
+    raise KeyError("order")
+
+
+class remembers:
+    def start(self, state):
+        self.said = []
+
+    def turn(self, text):
+        self.said = [*self.said, text][-4:]
+        return " ".join(self.said) if text.endswith("?") else "Noted."
+
+    def state(self):
+        return self.said
+'''
+
+
+def replay(*words: object) -> tuple[int, str, str]:
+    """The exit code of a call in this process, what it printed, and what it said."""
+    command = Command()
+    # Else a wrong option raises what only other code would catch.
+    command._called_from_command_line = True
+    out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
+    code = 0
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            parser = command.create_parser("manage.py", "replay")
+            command.handle(**vars(parser.parse_args(list(map(str, words)))))
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+    return code, out.buffer.getvalue().decode(), err.getvalue()
+
+
+def found(*words: object) -> tuple[int, list[dict[str, Any]], dict[str, Any]]:
+    """The exit code, the runs and the summary of a call with --json."""
+    code, printed, said = replay(*words, "--json")
+    assert printed, said
+    *runs, summary = [json.loads(line) for line in printed.splitlines()]
+    assert summary["exit_code"] == code
+    return code, runs, summary
+
+
+class Folder:
+    """A folder with the files of a call."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        (path / "agents_of_tests.py").write_text(CODE)
+        self.cases = self.cases_of(CASE)
+
+    def cases_of(self, *cases: dict[str, Any], name: str = "cases.jsonl") -> Path:
+        file = self.path / name
+        file.write_text("".join(json.dumps(one) + "\n" for one in cases))
+        return file
+
+    def target(self, kind: str, settings: dict[str, Any], **more: Any) -> Path:
+        """JSON is YAML."""
+        value = {"name": "billing", "kind": kind, "settings": settings, **more}
+        file = self.path / "target.yaml"
+        file.write_text(json.dumps(value))
+        return file
+
+    def model(self, server: Any, *, seconds: int = 20, **more: Any) -> list[object]:
+        """The words of a call that runs the case against a model server."""
+        settings = {"base_url": server.url, "model": "small", "seconds": seconds}
+        limits = {"seconds": seconds, **more.pop("limits", {})}
+        rest = {
+            name: more.pop(name) for name in ("secret_env", "stubs") if name in more
+        }
+        target = self.target("openai", {**settings, **more}, limits=limits, **rest)
+        words = ["--target", target, "--cases", self.cases, "--allow", server.host]
+        return [*words, "--repeats", 5]
+
+    def code(self, name: str) -> list[object]:
+        """The words of a call that runs a callable of this folder."""
+        called = f"agents_of_tests:{name}"
+        target = self.target("callable", {"callable": called}, code=["."])
+        words = ["--target", target, "--cases", self.cases, "--callable", called]
+        return [*words, "--repeats", 2]
+
+
+def post(url: str, value: Any) -> Any:
+    return httpx.post(url, json=value, timeout=20, trust_env=False).json()
+
+
+@contextmanager
+def agent_server(answer: Any) -> Iterator[str]:
+    """An HTTP agent on loopback: `answer` makes its JSON of the JSON that it is sent."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            body = json.dumps(answer(asked)).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
