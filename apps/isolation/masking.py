@@ -19,7 +19,8 @@ class Mask:
     Shorter ones than six characters are no secrets: they would be found in any text.
     """
 
-    def __init__(self, secrets: Iterable[str]) -> None:
+    def __init__(self, secrets: Iterable[str], mark: str = MARK) -> None:
+        self._mark = mark
         forms = {
             form
             for secret in secrets
@@ -34,7 +35,7 @@ class Mask:
     def text(self, text: str) -> str:
         """The text with a mark in the place of each secret."""
         for form in self._forms:
-            text = text.replace(form, MARK)
+            text = text.replace(form, self._mark)
         return text
 
     def value(self, value: Any) -> Any:
@@ -48,6 +49,11 @@ class Mask:
         if isinstance(value, dict):
             return {self.text(key): self.value(item) for key, item in value.items()}
         return value
+
+    def hidden(self, value: Any) -> tuple[Any, bool]:
+        """The masked JSON value, and whether there was a secret in it."""
+        found = self.value(value)
+        return found, found != value
 
 
 def _forms(secret: str) -> set[str]:

@@ -84,6 +84,7 @@ class EndpointOrder(msgspec.Struct, frozen=True, kw_only=True):
 
     `base_url` is what clients call the base address (".../v1"). `parameters` are the
     target's own and go before the recorded ones; `None` keeps one from being sent.
+    The temperature of the regime and the seed go before both.
     `system` stands in for a system prompt that was not recorded. `secret` is sent as a
     bearer token, or as it is in another `secret_header`.
     """

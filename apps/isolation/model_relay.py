@@ -8,7 +8,6 @@ also that it is busy, is said to the code, which has its own ways.
 from __future__ import annotations
 
 import json
-import time
 from typing import Any, Final
 
 import msgspec
@@ -94,7 +93,7 @@ class _ModelRelay:
                 "Only functions can be tools here: what the endpoint does by itself "
                 "would be real.",
             )
-        return self._asked(api, self._bound(api, body))
+        return self._asked(api, self._bound(api, body), request)
 
     def _bound(self, api: Api, body: dict[str, Any]) -> dict[str, Any]:
         """The request with its model and within its limit."""
@@ -115,12 +114,13 @@ class _ModelRelay:
             bound.setdefault("temperature", warmth)
         return bound
 
-    def _asked(self, api: Api, body: dict[str, Any]) -> RelayResponse:
+    def _asked(
+        self, api: Api, body: dict[str, Any], request: RelayRequest
+    ) -> RelayResponse:
         hooks = self._hooks
         sent = msgspec.json.encode(body)
-        before = time.monotonic()
-        hooks.before_call(worst_case(sent, body))
-        waited = time.monotonic() - before
+        with request.waiting():
+            hooks.before_call(worst_case(sent, body))
         event = ModelCalled(
             request=body,
             model=str(body.get("model", "")),
@@ -137,7 +137,7 @@ class _ModelRelay:
             reply = _refused(_STATUS.get(error.kind, 502), error.sentence)
         event = msgspec.structs.replace(event, end_ns=hooks.clock_ns())
         hooks.after_call(event)
-        return msgspec.structs.replace(reply, event=event, waited=waited)
+        return msgspec.structs.replace(reply, event=event)
 
     def _exchange(self, api: Api, sent: bytes, seen: Seen) -> None:
         order = self._order

@@ -24,7 +24,7 @@ from apps.traces.content_models import USAGE_STATES as USAGE_STATES
 from apps.traces.content_models import AgentInvocation as AgentInvocation
 from apps.traces.content_models import BodyChunk as BodyChunk
 from apps.traces.content_models import Step as Step
-from apps.traces.managers import RecordedTraces, RecordedUploads
+from apps.traces.recorded import RecordedTraces, RecordedUploads
 from apps.traces.set_models import TraceSet as TraceSet
 from apps.traces.set_models import TraceSetMember as TraceSetMember
 from apps.traces.transitions import RawKept, TaskSource, UploadSource, UploadState

@@ -74,10 +74,10 @@ class TestMemory:
         assert [one["recalled"] for one in points] == [2, 0]
         assert code == 1
 
-    def test_a_model_that_is_away_leaves_the_answer_incomplete(self, folder):
-        with model_server("overloaded", times=10**6, retry_after=0) as server:
+    def test_a_model_that_refuses_the_key_leaves_the_answer_incomplete(self, folder):
+        with model_server("echo_key") as server:
             words = self.words(folder, folder.model(server))
             code, trials, summary = found(*words)
         assert code == 3
-        assert {one["error"]["kind"] for one in trials} == {"overloaded"}
-        assert summary["memory"]["errors"] == {"overloaded": 4}
+        assert {one["error"]["kind"] for one in trials} == {"not_allowed"}
+        assert summary["memory"]["errors"] == {"not_allowed": 4}

@@ -306,3 +306,20 @@ def test_what_closes_or_resets_is_a_broken_connection():
         pass
     error, _ = ended(gone)
     assert error.sentence == "The target cannot be reached: Connection refused."
+
+
+def test_a_connection_whose_handshake_never_ends_is_closed():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(CallFailed) as kept:
+            exchange(
+                Request(url=f"https://127.0.0.1:{port}/"),
+                reach=Reach(inner=inner_hosts([f"127.0.0.1:{port}"])),
+                time_left=RunTime(0.2, stop=lambda: False),
+            )
+        assert kept.value.error.kind == "timed_out"
+        theirs, _ = server.accept()
+        with theirs:
+            theirs.settimeout(1)
+            while theirs.recv(4_096):
+                pass

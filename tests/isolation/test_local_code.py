@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import msgspec
 import pytest
@@ -138,6 +139,16 @@ def test_a_model_call_is_an_event_and_may_put_the_run_back():
     with pytest.raises(NotNow) as put_back:
         run_callable(local("good:asks_its_model", relay=later), **hooks())
     assert (put_back.value.seconds, put_back.value.ran) == (7.0, None)
+
+
+def test_waiting_for_leave_to_ask_is_no_time_of_the_run():
+    def relay(request):
+        with request.waiting(), request.waiting():
+            time.sleep(1.2)
+        return RelayResponse(body=b"yes")
+
+    ran = run_callable(local("good:asks_its_model", relay=relay, seconds=1), **hooks())
+    assert (ran.ending, ran.output) == ("finished", "yes")
 
 
 def test_a_conversation_goes_turn_by_turn_and_may_begin_anew():

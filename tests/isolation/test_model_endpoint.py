@@ -19,6 +19,7 @@ from apps.engine.replay.run import (
 )
 from apps.engine.replay.turns import Api
 from apps.engine.trace import FinishReason, UsageState
+from apps.isolation.masking import MARK
 from tests.isolation.endpoint_runs import CASE, KEY, LOOKUP, Stubs, models, ran, tools
 from tests.model_server import (
     MALFORMED,
@@ -160,6 +161,30 @@ class TestTheLoop:
         assert body["model"] == "own-model"
         assert body["max_completion_tokens"] == Limits().output_tokens
         assert body.keys() == {"model", "messages", "tools", "max_completion_tokens"}
+
+    @pytest.mark.parametrize("api", Api)
+    def test_the_regime_says_the_temperature_whatever_the_target_has(self, api):
+        own = {"temperature": 0.9, "top_k": 5}
+        with model_server() as server:
+            run = ran(server, api=api, parameters=own, seed=3)
+            (body,) = server.stats.bodies
+        assert (body["temperature"], body["top_k"]) == (0.0, 5)
+        assert models(run)[0].temperature == 0.0
+
+    def test_what_a_filter_cut_is_no_answer(self):
+        with model_server(answer=Answer("It is", finish="content_filter")) as server:
+            run = ran(server)
+        assert (run.ending, run.error.kind) == (Ending.FAILED, ErrorKind.TARGET)
+        assert "content filter" in run.error.sentence
+
+    def test_a_key_in_other_signs_among_arguments_is_masked(self):
+        odd = "".join(f"\\u{ord(sign):04x}" for sign in KEY)
+        asks = Answer(tools=(("lookup", f'{{"number": "{odd}"}}', "c1"),))
+        stubs = Stubs()
+        with model_server("scripted", answers=[asks, "Done."]) as server:
+            run = ran(server, stubs=stubs)
+        assert stubs.asked == [("lookup", {"number": MARK})]
+        assert tools(run)[0].arguments == {"number": MARK}
 
     def test_what_a_case_by_hand_knows_is_told(self):
         case = Case(agent="a", input={"amount": 5}, context={"plan": "gold"}, model="m")

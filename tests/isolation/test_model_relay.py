@@ -23,7 +23,8 @@ from tests.model_server import MALFORMED, call, model_server
 def asked(server, body, *, path="/v1/chat/completions", method="POST", **more):
     """What the code is answered, its JSON, and what the hooks were told."""
     settled = []
-    hooks = more.pop("hooks", None) or Hooks(after_call=settled.append)
+    before = more.pop("before_call", lambda _: None)
+    hooks = Hooks(before_call=before, after_call=settled.append)
     order = EndpointOrder(
         case=CASE,
         base_url=server.url,
@@ -147,5 +148,52 @@ def test_what_a_hook_raises_goes_on_and_nothing_is_sent():
 
     with model_server() as server:
         with pytest.raises(OverBudget):
-            asked(server, ASKING, hooks=Hooks(before_call=refuse))
+            asked(server, ASKING, before_call=refuse)
         assert server.stats.calls == 0
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        {"tools": [{"type": "web_search"}]},
+        {"tools": [{"type": "function"}, {"type": "mcp", "server_url": "http://x.y"}]},
+        {"tools": {"type": "code_interpreter"}},
+        {"tools": ["function"]},
+        {"web_search_options": {}},
+    ],
+)
+def test_what_the_endpoint_would_do_by_itself_is_not_asked_for(asks):
+    with model_server() as server:
+        response = asked(
+            server, {"model": "m", "input": "Hi."} | asks, path="/responses"
+        )
+        assert server.stats.calls == 0
+    assert (response.status, response.event) == (400, None)
+    assert b"would be real" in response.body
+
+
+@pytest.mark.parametrize(
+    ("path", "asks", "is_known"),
+    [
+        ("/responses", {"max_tokens": 1, "max_output_tokens": 9_999}, True),
+        ("/responses", {"max_completion_tokens": "few"}, True),
+        ("/responses", {"previous_response_id": "resp_1"}, False),
+        ("/v1/chat/completions", {"max_output_tokens": 1, "n": 9.0}, True),
+    ],
+)
+def test_what_is_reserved_is_what_may_be_used(path, asks, is_known):
+    worst = []
+    key = "input" if path == "/responses" else "messages"
+    with model_server() as server:
+        asked(
+            server,
+            {"model": "m", key: ASKING["messages"]} | asks,
+            path=path,
+            before_call=worst.append,
+        )
+        (sent,) = server.stats.bodies
+    assert worst[0].output_tokens == Limits().output_tokens
+    assert (worst[0].input_tokens is not None) == is_known
+    limits = {name: value for name, value in sent.items() if name.startswith("max")}
+    assert list(limits.values()) == [Limits().output_tokens]
+    assert sent.get("n") in {None, 1}

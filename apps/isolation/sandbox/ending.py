@@ -10,10 +10,11 @@ import msgspec
 
 from apps.engine.replay.case import hash_of
 from apps.engine.replay.run import EffectKind, Ending, ErrorKind, RunError
+from apps.isolation.masking import Mask
 from apps.isolation.sandbox.ledger import Ledger
 from apps.isolation.sandbox.levels import Reached
 from apps.isolation.sandbox.order import Isolated, SandboxOrder, failed
-from apps.isolation.sandbox.printed import Printed, Secrets, visible
+from apps.isolation.sandbox.printed import HIDDEN, Printed, visible
 
 _LONGEST_SENTENCE: Final = 1_000
 _MOST_THREADS: Final = 20
@@ -130,7 +131,7 @@ def isolated(run: Ended) -> Isolated:
                 was_stopped=True,
             )
     after = _input_after(run)
-    secrets = Secrets(run.order.secrets)
+    secrets = Mask(run.order.secrets, HIDDEN)
     sentence = error.sentence if error else ""
     shown = run.printed.text()
     told = [one.what for one in run.ledger.all()]

@@ -123,10 +123,21 @@ class Notices:
 
     def described(self, notice: Notice) -> HeldBack:
         """What the call would have done."""
+        plain = f"system call {notice.name}"
         rule = _RULES.get(notice.name)
-        if rule is not None:
-            return rule(notice)
-        return HeldBack(kind=EffectKind.OTHER, what=f"system call {notice.name}")
+        if rule is None:
+            return HeldBack(kind=EffectKind.OTHER, what=plain)
+        found = rule(notice)
+        # Once who asked is gone, what was read may be another's.
+        is_its_own = self._is_waiting(notice)
+        return found if is_its_own else msgspec.structs.replace(found, what=plain)
+
+    def _is_waiting(self, notice: Notice) -> bool:
+        try:
+            fcntl.ioctl(self.descriptor, _IS_VALID, struct.pack("=Q", notice.id))
+        except OSError:
+            return False
+        return True
 
 
 def _flags_of(process: int, descriptor: int) -> int:

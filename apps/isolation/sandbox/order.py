@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -60,26 +61,28 @@ class Allowed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RelayRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request of the agent to its model endpoint, as it came out of the sandbox."""
+    """A request of the agent to its model endpoint, as it came out of the sandbox.
+
+    Inside of `waiting()` the time of the run stands still.
+    """
 
     method: str
     path: str
     headers: dict[str, str]
     body: bytes
+    waiting: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 class RelayResponse(msgspec.Struct, frozen=True, kw_only=True):
     """What the agent is answered; a body in pieces is streamed.
 
-    `event` is what goes down among the events of the run, if anything does. `waited`
-    are seconds that were waited for leave to ask, and are no time of the run.
+    `event` is what goes down among the events of the run, if anything does.
     """
 
     status: int = 200
     headers: dict[str, str] = {}
     body: bytes | Iterable[bytes] = b""
     event: Event | None = None
-    waited: float = 0.0
 
 
 Relay = Callable[[RelayRequest], RelayResponse]

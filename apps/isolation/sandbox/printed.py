@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
 )
 HIDDEN = "[secret]"
-_SHORTEST_SECRET = 6
 
 
 class Printed:
@@ -43,28 +41,3 @@ def visible(text: str) -> str:
 
 def _number(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-
-
-class Secrets:
-    """Texts that must not come out. Those under six characters are not looked for."""
-
-    def __init__(self, texts: tuple[str, ...]) -> None:
-        self._texts = [text for text in texts if len(text) >= _SHORTEST_SECRET]
-
-    def hidden(self, value: Any) -> tuple[Any, bool]:
-        """The JSON value with every secret hidden, and whether there was one."""
-        if not self._texts:
-            return value, False
-        found = self._hide(value)
-        return found, found != value
-
-    def _hide(self, value: Any) -> Any:
-        if isinstance(value, str):
-            for text in self._texts:
-                value = value.replace(text, HIDDEN)
-            return value
-        if isinstance(value, dict):
-            return {self._hide(key): self._hide(held) for key, held in value.items()}
-        if isinstance(value, list):
-            return [self._hide(held) for held in value]
-        return value

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import selectors
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final
 
@@ -96,6 +98,8 @@ class Run:
         self.talking: Talking | None = None
         self._answered_at: float | None = None
         self._looked_at = 0.0
+        self._waits = threading.Lock()
+        self._waiting, self._waits_since = 0, 0.0
 
     def __enter__(self) -> Run:
         """Start it. Raises `Refused`; a start that fails is an ended run."""
@@ -152,9 +156,25 @@ class Run:
         if self._ended is None:
             self._ended = (ending, error)
 
-    def allow_more(self, seconds: float) -> None:
-        """So many seconds more: it waited for us and not we for it."""
-        self._started += seconds
+    @contextmanager
+    def not_counted(self) -> Iterator[None]:
+        """Its time stands still while any thread is inside: it waits for us."""
+        with self._waits:
+            self._waiting += 1
+            if self._waiting == 1:
+                self._waits_since = time.monotonic()
+        try:
+            yield
+        finally:
+            with self._waits:
+                self._waiting -= 1
+                if not self._waiting:
+                    self._started += time.monotonic() - self._waits_since
+
+    def _taken(self, now: float) -> float:
+        """The seconds that it has taken by itself."""
+        with self._waits:
+            return (self._waits_since if self._waiting else now) - self._started
 
     def go_on(self, until: Callable[[], bool]) -> None:
         """Answer the agent until `until` says so, or the run is over."""
@@ -174,7 +194,7 @@ class Run:
         now, seconds = time.monotonic(), self.order.limits.seconds
         if self._has_answered_and_stays(now):
             return
-        if now - self._started > seconds:
+        if self._taken(now) > seconds:
             self.end(
                 Ending.TIMED_OUT,
                 failed(

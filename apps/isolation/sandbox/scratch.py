@@ -51,7 +51,7 @@ def sizes(folder: Path) -> Iterator[int]:
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise CannotLook("made a folder that cannot be looked into") from error
+            raise CannotLook("keeps files that cannot be counted") from error
 
 
 def nameless_sizes(process: int) -> Iterator[int]:

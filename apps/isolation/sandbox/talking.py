@@ -20,10 +20,12 @@ from apps.engine.reading.json_values import is_too_deep
 from apps.engine.reading.json_words import MAX_DEPTH
 from apps.engine.replay.answer_gate import MOST_VALUES
 from apps.engine.replay.run import EffectKind, Ending, ErrorKind
+from apps.isolation.masking import Mask
 from apps.isolation.sandbox import relay
 from apps.isolation.sandbox.ending import Report
 from apps.isolation.sandbox.launching import Launched
 from apps.isolation.sandbox.levels import Level
+from apps.isolation.sandbox.lines import id_of, object_in, values_in
 from apps.isolation.sandbox.notices import HeldBack, Notice, Notices
 from apps.isolation.sandbox.order import (
     RelayRequest,
@@ -31,7 +33,7 @@ from apps.isolation.sandbox.order import (
     StopRun,
     failed,
 )
-from apps.isolation.sandbox.printed import Secrets, visible
+from apps.isolation.sandbox.printed import HIDDEN, visible
 from apps.isolation.sandbox.typing_in import TypingIn
 
 if TYPE_CHECKING:
@@ -65,11 +67,11 @@ class Talking:
         self._notices: Notices | None = None
         self._has_wall = run.reached.level != Level.NONE
         self._is_ready = self._has_begun = False
-        self._secrets = Secrets(run.order.secrets)
+        self._secrets = Mask(run.order.secrets, HIDDEN)
         self.is_gone = False
         self.replies: list[dict[str, Any]] = []
         self.said = bytearray()
-        self._most_values = MOST_VALUES + _brackets(
+        self._most_values = MOST_VALUES + values_in(
             msgspec.json.encode(run.order.given)
         )
         self._asked_bytes = 0
@@ -128,7 +130,7 @@ class Talking:
 
     def _take(self, line: bytes) -> None:
         """One line of the process; what is none of ours ends the run."""
-        told = _object(line, self._most_values)
+        told = object_in(line, self._most_values)
         if told is None:
             self._run.end(
                 Ending.FAILED,
@@ -267,7 +269,7 @@ class Talking:
 
     def _take_printed(self, line: bytes) -> None:
         """A line of a command: a question, its answer, or simply text."""
-        told = _object(line, self._most_values)
+        told = object_in(line, self._most_values)
         if told is not None and "output" in told:
             self._take_final(
                 {"final": {"output": told["output"], "state": told.get("state")}}
@@ -275,7 +277,7 @@ class Talking:
         elif told is not None and "ask" in told and self._typing is not None:
             self._asked_bytes += len(line)
             answer = self._answered(told)
-            self._typing.write({**answer, **_id_of(told)})
+            self._typing.write({**answer, **id_of(told)})
         else:
             self._run.printed.add(line)
             if len(self.said) <= self._run.order.limits.answer_bytes:
@@ -339,12 +341,13 @@ class Talking:
         """The answer of the model endpoint; runs in a thread of its connection."""
         assert self._run.order.relay is not None  # noqa: S101 - not connected else
         try:
-            response = self._run.order.relay(request)
+            response = self._run.order.relay(
+                msgspec.structs.replace(request, waiting=self._run.not_counted)
+            )
         except StopRun as stopped:
             self._run.end(stopped.ending, stopped.error)
             raise
         self._run.ledger.after += response.event is not None
-        self._run.allow_more(response.waited)
         return response
 
     def _note_start(self, held_back: HeldBack) -> None:
@@ -380,24 +383,3 @@ class Talking:
 
 def _is_readable(end: socket.socket) -> bool:
     return bool(select.select([end], [], [], 0)[0])
-
-
-def _object(line: bytes, most_values: int) -> dict[str, Any] | None:
-    """The JSON object of a line; `None` where it is none, or of too many values."""
-    is_other = not line.lstrip().startswith(b"{")
-    if is_other or _brackets(line) > most_values:
-        return None
-    try:
-        told = msgspec.json.decode(line)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return None
-    return told if isinstance(told, dict) else None
-
-
-def _brackets(line: bytes) -> int:
-    """How many values a line may hold: a short text can unfold into much memory."""
-    return line.count(b",") + line.count(b"[") + line.count(b"{")
-
-
-def _id_of(told: dict[str, Any]) -> dict[str, Any]:
-    return {"id": told["id"]} if "id" in told else {}

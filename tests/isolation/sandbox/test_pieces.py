@@ -78,6 +78,12 @@ CALLS = [
     ("ioctl", (0, 0x5401, 0), ALLOWED, ALLOWED),
     ("ptrace", (), ASKED, ASKED),
     ("io_uring_setup", (), seccomp.ABSENT, seccomp.ABSENT),
+    ("setsockopt", (3, 1, 13), DENIED, DENIED),
+    ("setsockopt", (3, 6, 13), ALLOWED, ALLOWED),
+    ("prctl", (1, 0), DENIED, DENIED),
+    ("prctl", (4, 0), DENIED, DENIED),
+    ("prctl", (15, 1), ALLOWED, ALLOWED),
+    ("memfd_create", (), seccomp.ABSENT, seccomp.ABSENT),
     ("fchmodat", (), ASKED, ASKED),
     ("truncate", (), ASKED, ASKED),
 ]
@@ -190,6 +196,18 @@ class TestLedger:
     )
     def test_it_lists_each_attempt_once(self, said, listed):
         assert [what for what, _ in self.told(*said)] == listed
+
+    def test_what_the_watch_calls_harmless_is_so_for_programs_and_probes_alone(self):
+        ledger = Ledger()
+        for kind, what in (
+            ("socket", "connect to a:1"),
+            ("socket", "listen on ::1:0"),
+            ("process", "start uname"),
+        ):
+            ledger.told(EffectKind(kind), what, was_stopped=True, is_breach=False)
+            ledger.held_back(EffectKind(kind), what)
+        breaches = [one.what for one in ledger.all() if one.is_breach]
+        assert breaches == ["connect to a:1"]
 
     def test_a_flood_of_attempts_is_counted(self):
         flood = [("watch", "file_read", f"read /{n}", 0) for n in range(600)]

@@ -1,5 +1,5 @@
 """Agents that try to fool, to stall or to fill whoever runs them."""
-# ruff: noqa: PTH102, PTH103, PTH108, PTH123, SIM105, SIM115
+# ruff: noqa: PTH102, PTH103, PTH108, PTH123, PTH208, SIM105, SIM115
 # An agent is written as agents are.
 
 import ctypes
@@ -104,7 +104,7 @@ def tells_turns_without_end(_replay):
 
 
 def digs(_replay):
-    for _ in range(1_500):
+    for _ in range(1_100):
         os.mkdir("d")
         os.chdir("d")
     return "dug"
@@ -119,7 +119,7 @@ def shuts_folders(_replay):
 
 
 def makes_many_files(_replay):
-    for number in range(20_000):
+    for number in range(10_500):
         with open(str(number), "w"):
             pass
     time.sleep(600)
@@ -147,6 +147,35 @@ def stands_apart(_replay):
         lingering = "blocked"
     memory = libc.syscall(319 if os.uname().machine == "x86_64" else 279, b"x", 0)
     return [libc.prctl(1, 0, 0, 0, 0), libc.prctl(4, 0, 0, 0, 0), memory, lingering]
+
+
+def keeps_a_file(replay):
+    with open("mine", "w") as file:
+        file.write("canary-of-a-run")
+    return replay.tools["look"](folder=os.getcwd(), process=os.getpid())
+
+
+def reads_another_run(replay):
+    at = replay.input
+    found = []
+    for path in (
+        f"{at['folder']}/mine",
+        at["folder"],
+        f"/proc/{at['process']}/cwd/mine",
+        f"/proc/{at['process']}/root{at['folder']}/mine",
+    ):
+        try:
+            found.append(
+                str(os.listdir(path)) if path == at["folder"] else open(path).read()
+            )
+        except OSError as error:
+            found.append(type(error).__name__)
+    try:
+        open(f"{at['folder']}/planted", "w").close()
+        found.append("written")
+    except OSError as error:
+        found.append(type(error).__name__)
+    return found
 
 
 def leaks_in_an_effect(_replay):
