@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from django.conf import settings as django_settings
 from django.test.utils import override_settings
 
 from apps.accounts.permissions import Role
+from tests.emptying import empty_quickly
 from tests.factories import make_member, make_project, make_user
 from tests.standing import standing
 
@@ -28,11 +30,26 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
 
 
+@pytest.fixture(scope="session")
+def uploads_folders(tmp_path_factory) -> Iterator[Path]:
+    """One after another, paths at which nothing lies yet."""
+    folder = tmp_path_factory.mktemp("uploads")
+    return (folder / str(number) for number in count(1))
+
+
 @pytest.fixture(autouse=True)
-def uploads_dir(tmp_path, settings):
-    """Raw uploads of a test lie in the test's own folder."""
-    settings.UPLOADS_DIR = tmp_path / "uploads"
+def uploads_dir(uploads_folders, settings):
+    """Raw uploads of a test lie in a folder of the test's own, once there are any."""
+    settings.UPLOADS_DIR = next(uploads_folders)
     return settings.UPLOADS_DIR
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup) -> Iterator[None]:  # noqa: ARG001
+    """The test database, of which each test that commits empties what it has filled."""
+    with pytest.MonkeyPatch.context() as patch:
+        empty_quickly(patch)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -33,6 +33,7 @@ from apps.api.replay_planning import (
 from apps.api.views import ProjectView
 from apps.engine.replay.cases_file import cases_as_jsonl
 from apps.engine.replay.stub_door import BadRequestBody, json_in
+from apps.pipeline.scoring import score_anew
 from apps.replays.case_files import take_case_lines
 from apps.replays.cases import WrongCase, case_of, rename_case, retire_case
 from apps.replays.freezing import freeze_invocation
@@ -248,4 +249,5 @@ class OneCase(ReplayView):
             raise BadRequest(str(error)) from None
         if asked.is_retired is not None:
             retire_case(case=found, is_retired=asked.is_retired)
+            score_anew(project_id=self.project.pk)
         return Response(case_document(self.case(frozen_id), request))

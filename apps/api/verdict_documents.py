@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from django.urls import reverse
 from rest_framework.request import Request
 
@@ -17,7 +18,7 @@ from apps.engine.agent_contracts import decoded_agent_contract, plain_sentence
 from apps.engine.consistency import share
 from apps.engine.extraction import AUTOMATIC, decoded_decision, encoded
 from apps.engine.extraction.wording import sentence_of
-from apps.engine.masking import Masking, OutcomeCounts
+from apps.engine.masking import AloneEvidence, Masking, OutcomeCounts
 from apps.engine.trials.documents import gap_document
 from apps.engine.trials.plain import plain_share
 from apps.reports.assessment import StandingPart
@@ -119,7 +120,7 @@ def agent_document(
 
 _NOT_SETTLED: dict[str, Any] = dict.fromkeys(
     ("traces", "tasks", "invocations", "failed", "masked", "contracts", "consistency",
-     "memory", "findings")
+     "memory", "findings", "alone")
 )  # fmt: skip
 
 
@@ -138,6 +139,7 @@ def _counts(verdict: AgentVerdict) -> dict[str, Any]:
         "masked": {
             "traces": plain_share(share(verdict.masked_traces, verdict.green_traces)),
             "tasks": plain_share(share(verdict.masked_tasks, verdict.green_tasks)),
+            "alone": verdict.hidden_alone or None,
         },
         "contracts": {
             "defined": of["contracts"],
@@ -152,6 +154,31 @@ def _counts(verdict: AgentVerdict) -> dict[str, Any]:
             "contradicted": of["contradicted"],
         },
         "findings": of["findings"],
+        "alone": _alone(of.get("alone") or {}),
+    }
+
+
+def _alone(of: Mapping[str, int]) -> dict[str, Any] | None:
+    """The counts of the newest replays of each case; `None` where there are none."""
+    if not of.get("runs"):
+        return None
+    found = msgspec.convert(of, AloneEvidence)
+    return {
+        "runs": found.runs,
+        "cases": found.cases,
+        "failed": found.failed,
+        "breaches": found.breaches,
+        "contracts": {
+            **plain_share(share(found.held, found.applied)),
+            **{name: getattr(found, name) for name in _ANSWERS},
+        },
+        "consistency": {name: getattr(found, name) for name in _CONSISTENCY[:4]},
+        "memory": {
+            **plain_share(share(found.recalled, found.facts)),
+            "lost": found.lost,
+            "contradicted": found.contradicted,
+            "unclear": found.unclear,
+        },
     }
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from apps.pipeline.scoring import is_behind
-from apps.replays.batch_queries import group_rows
+from apps.replays.batch_queries import GroupRow, group_rows, is_memory
 from apps.replays.models import Batch
+from apps.replays.results import recall_of
 from apps.replays.transitions import BatchState
 from apps.review.models import Signal
 from apps.review.operations import return_from_experiment
@@ -53,9 +55,14 @@ def result_of(batch: Batch) -> str:
     ]
     if breaches:
         told.append(f"{breaches:,} tried to reach outside of their run.")
+    return " ".join([*told, *_compared(batch, rows)])
+
+
+def _compared(batch: Batch, rows: Sequence[GroupRow]) -> list[str]:
+    if is_memory(batch):
+        # Its last answers are no decisions that could be compared.
+        return [said] if (said := recall_of(batch)) else []
     scores = group_scores(agent_now(batch.agent), rows)
     compared = [one.beside.sentence for one in scores.values() if one.beside]
-    told += compared[:MOST_TOLD]
-    if len(compared) > MOST_TOLD:
-        told.append(f"And {len(compared) - MOST_TOLD:,} more groups.")
-    return " ".join(told)
+    more = len(compared) - MOST_TOLD
+    return compared[:MOST_TOLD] + ([f"And {more:,} more groups."] if more > 0 else [])

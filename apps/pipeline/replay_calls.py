@@ -43,6 +43,8 @@ WAITED_IN_PLACE: Final = 2.0
 LONGEST_WAIT: Final = 120.0
 MOST_PUT_BACK: Final = 10
 """So often a run is put back; then it waits in its place until its target is given up."""
+_MOST_TOKENS: Final = 10**9
+"""More is no usage of one call: it is taken for not known."""
 _PER_PRICE: Final = Decimal(1_000_000)
 
 
@@ -193,10 +195,14 @@ class Calls:
     def _used(self, event: ModelCalled) -> Cost | None:
         if not may_have_been_billed(event):
             return Cost(0, Decimal(0))
-        usage = event.usage
-        if usage.input_total is None or usage.output_total is None:
+        given, made = event.usage.input_total, event.usage.output_total
+        if given is None or made is None:
             return None
-        return cost_of(self._pace.price, usage.input_total, usage.output_total)
+        # Some count reasoning beside the output: the rest is taken for output.
+        made += max(0, (event.usage.total or 0) - given - made)
+        if not min(given, made) >= 0 or given + made > _MOST_TOKENS:
+            return None
+        return cost_of(self._pace.price, given, made)
 
     def _settle(self, used: Cost | None) -> None:
         reserved, self._held.reserved = self._held.reserved, None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
@@ -16,7 +17,6 @@ import zstandard
 from django.db import InterfaceError, OperationalError, connection, transaction
 
 from apps.accounts.models import Project
-from apps.agents.models import Agent
 from apps.engine.formats.evalsite_writer import dump
 from apps.engine.replay.recording import RunTitle, trace_of
 from apps.engine.replay.run import Ending, ErrorKind, ModelCalled, Proof, Ran, RunError
@@ -26,10 +26,12 @@ from apps.pipeline.privacy import Privacy
 from apps.pipeline.replay_calls import Calls, Price, cost_of
 from apps.pipeline.replay_orders import Order
 from apps.pipeline.scoring import wake_scoring
-from apps.replays.models import Batch, Group, Run
+from apps.replays.models import Batch
+from apps.replays.newest import let_count
 from apps.replays.running import (
     PUT_BACK,
     AttemptEnd,
+    LostRun,
     RunClaim,
     RunEnd,
     end_run,
@@ -83,17 +85,67 @@ def finish(claim: RunClaim, order: Order, done: Done, *, now: datetime) -> RunSt
     """Write how a run ended, with its recording if it was executed; where it stands.
 
     Tries again for a few seconds where the database went away in the middle: what was
-    paid for is not to be made anew. Raises `LostRun`.
+    paid for is not to be made anew. What cannot be kept at all is given up, so that it
+    is not made again and again. Raises `LostRun`.
     """
-    ending = _Ending(claim, order, done, now)
+    try:
+        return _in_the_end(claim, _Ending(claim, order, done, now).write)
+    except (LostRun, OperationalError, InterfaceError):
+        raise
+    except Exception as error:
+        logger.exception("What run %s did could not be kept", claim.run_id)
+        return give_up(
+            claim, f"What it did could not be kept ({type(error).__name__})."
+        )
+
+
+def give_up(claim: RunClaim, why: str) -> RunState:
+    """End a run as failed by our fault, without a recording; where it stands.
+
+    Raises `LostRun`.
+    """
+    sentence = f"{why} That is Evalsite's fault and says nothing of the agent."
+    end = AttemptEnd(
+        ending=RunState.FAILED.value, error_kind=ErrorKind.OURS.value, sentence=sentence
+    )
+    columns = {"error_kind": end.error_kind, "sentence": sentence}
+
+    def write() -> RunState:
+        with transaction.atomic():
+            _end(claim, RunEnd(state=RunState.FAILED, columns=columns), end)
+        return RunState.FAILED
+
+    return _in_the_end(claim, write)
+
+
+def _in_the_end(claim: RunClaim, write: Callable[[], RunState]) -> RunState:
+    """What a write gives, which is tried for some seconds if the database is away."""
     for pause in _AGAIN:
         try:
-            return ending.write()
+            return write()
         except (OperationalError, InterfaceError):
             connection.close()
             logger.warning("Run %s is not written yet", claim.run_id)
             time.sleep(pause)
-    return ending.write()
+    return write()
+
+
+def _end(claim: RunClaim, run: RunEnd, attempt: AttemptEnd) -> None:
+    """End a run in the caller's transaction, with all that follows from it."""
+    batch = end_run(claim=claim, run=run, attempt=attempt)
+    forget_calls(claim.run_id)
+    if run.state in EXECUTED and let_count(run_id=claim.run_id):
+        unsettle(claim.project_id)
+    if batch is not BatchState.RUNNING:
+        wake_scoring(project_id=claim.project_id)
+
+
+def _project_of(claim: RunClaim) -> Project:
+    """The project of a run; raises `LostRun` where it was deleted meanwhile."""
+    project = Project.objects.filter(pk=claim.project_id).first()
+    if project is None:
+        raise LostRun
+    return project
 
 
 class _Ending:
@@ -110,7 +162,7 @@ class _Ending:
 
     def write(self) -> RunState:
         claim = self._claim
-        privacy = _Kept(Project.objects.get(pk=claim.project_id))
+        privacy = _Kept(_project_of(claim))
         recording = None
         if self._state in EXECUTED:
             recording = privacy.trace(self._order, self._done.ran)
@@ -118,16 +170,8 @@ class _Ending:
             columns = self._columns(privacy)
             if recording is not None:
                 columns["trace_id"] = self._store(recording, privacy)
-            batch = end_run(
-                claim=claim,
-                run=RunEnd(state=self._state, columns=columns),
-                attempt=self._attempt(columns),
-            )
-            forget_calls(claim.run_id)
-            if recording is not None:
-                _count_group(claim.run_id)
-            if batch is not BatchState.RUNNING:
-                wake_scoring(project_id=claim.project_id)
+            run = RunEnd(state=self._state, columns=columns)
+            _end(claim, run, self._attempt(columns))
         return self._state
 
     def _store(self, recording: Trace, privacy: _Kept) -> int:
@@ -244,37 +288,12 @@ class _Kept:
         return storable([{**one, "what": self.text(one["what"])} for one in effects])
 
 
-def _count_group(run_id: int) -> None:
-    """Let a group count whose last run has just been executed, instead of earlier ones.
-
-    In the caller's transaction, which holds the batch. A group whose case was run again
-    by a later batch meanwhile does not count.
-    """
-    group = Group.objects.select_related("batch").get(runs=run_id)
-    if group.task_id is None:
-        task_id = Run.objects.values_list("trace__task_id", flat=True).get(pk=run_id)
-        Group.objects.filter(pk=group.pk).update(task_id=task_id)
-    left = group.runs.exclude(state__in=[one.value for one in EXECUTED])
-    if group.case_id is None or left.exists():
-        return
-    batch = group.batch
-    Agent.objects.select_for_update(no_key=True).get(pk=batch.agent_id)
-    same = Group.objects.filter(
-        batch__agent=batch.agent_id, case=group.case_id, regime_key=group.regime_key
-    )
-    if same.filter(batch__gt=batch.pk, is_newest=True).exists():
-        return
-    same.filter(is_newest=True).update(is_newest=False)
-    Group.objects.filter(pk=group.pk).update(is_newest=True)
-    unsettle(batch.project_id)
-
-
 def postpone(claim: RunClaim, order: Order, later: NotNow, *, calls: Calls) -> RunState:
     """Put a run back for some seconds, with what had happened kept in its attempt.
 
     Raises `LostRun`.
     """
-    privacy, ran = _Kept(Project.objects.get(pk=claim.project_id)), later.ran
+    privacy, ran = _Kept(_project_of(claim)), later.ran
     error = calls.last_error
     events = None
     if ran is not None and ran.events:

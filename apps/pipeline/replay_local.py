@@ -104,6 +104,7 @@ def _local(
             base_url=set_to.base_url,
             limits=limits,
             model=set_to.model,
+            regime=order.regime,
             secret=secret,
             reach=reach(),
         )

@@ -13,10 +13,12 @@ from typing import Any
 import msgspec
 
 from apps.engine.memory_tests import (
+    Heard,
     MemoryTest,
     NotOffered,
     PlannedTrial,
     TrialRecord,
+    acts_of,
     decoded_memory_test,
     is_untried,
     planned_trial,
@@ -39,10 +41,24 @@ def run_memory(order: Order, equipment: Equipment) -> tuple[Ran, dict[str, Any]]
         ran, record = talk(order, equipment, partial(run_trial, trial))
     except NotOffered as error:
         raise CannotRun(str(error)) from None
-    if record is None:
-        # Nothing was begun: it tried nothing, and shows nothing.
-        return ran, {"recalled": 0, "lost": 0, "contradicted": 0, "probed": []}
-    return ran, judged(test, record)
+    return ran, judged(test, record or _unbegun(trial, ran))
+
+
+def judged_unbegun(order: Order, ran: Ran) -> dict[str, Any] | None:
+    """What a trial shows that ended before anybody talked: each fact has no answer.
+
+    So it stays in the denominator. `None` where no trial can be told from the order.
+    """
+    try:
+        test, trial = _trial_of(order)
+    except (CannotRun, ValueError):
+        return None
+    return judged(test, _unbegun(trial, ran))
+
+
+def _unbegun(trial: PlannedTrial, ran: Ran) -> TrialRecord:
+    first, *_ = acts_of(trial)
+    return TrialRecord(trial=trial, heard=(Heard(act=first, error=ran.error),))
 
 
 def _trial_of(order: Order) -> tuple[MemoryTest, PlannedTrial]:
@@ -61,9 +77,10 @@ def judged(test: MemoryTest, record: TrialRecord) -> dict[str, Any]:
     probed = probed_in(test, record)
     counts = Counter(one.recollection for one in probed)
     return {
-        "recalled": sum(one.is_recalled for one in probed),
-        "lost": sum(not one.is_recalled for one in probed),
+        "recalled": counts[Recollection.RECALLED],
+        "lost": counts[Recollection.LOST],
         "contradicted": counts[Recollection.CONTRADICTED],
+        "unclear": counts[Recollection.AMBIGUOUS] + counts[Recollection.FAILED],
         "probed": msgspec.to_builtins(probed),
         "is_untried": is_untried(record),
     }

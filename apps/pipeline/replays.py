@@ -22,7 +22,13 @@ from apps.engine.replay.stub_plan import BadPlan
 from apps.isolation.hooks import Cancelled, NotNow, OverBudget
 from apps.pipeline.replay_calls import Answers, Calls, Pace, Price
 from apps.pipeline.replay_drivers import DRIVERS
-from apps.pipeline.replay_endings import Done, finish, nothing_made, postpone
+from apps.pipeline.replay_endings import (
+    Done,
+    finish,
+    give_up,
+    nothing_made,
+    postpone,
+)
 from apps.pipeline.replay_memory import run_memory
 from apps.pipeline.replay_orders import (
     CannotRun,
@@ -34,7 +40,7 @@ from apps.pipeline.replay_orders import (
 from apps.pipeline.replay_rates import Rates
 from apps.pipeline.replay_watch import Watch, watched
 from apps.pipeline.waking import wake_on_commit
-from apps.replays.models import Batch, RunAttempt
+from apps.replays.models import Batch, Run, RunAttempt
 from apps.replays.running import (
     PUT_BACK,
     LostRun,
@@ -44,8 +50,9 @@ from apps.replays.running import (
     free_runs,
     running_batches,
 )
-from apps.replays.sealing import CannotSeal, secret_of
+from apps.replays.sealing import CannotSeal
 from apps.replays.stopping import stop_if_target_fails, sweep
+from apps.replays.targets import secret_for
 from apps.replays.transitions import MAX_TRIES, RunState
 
 logger = logging.getLogger(__name__)
@@ -80,12 +87,27 @@ def run_replays(*, clock: Clock) -> bool:
 
 def run_claimed(claim: RunClaim, *, rates: Rates, clock: Clock) -> RunState | None:
     """Run one claimed run to its end; where it stands then, or None if it was lost."""
-    order = order_of_run(claim.run_id)
     try:
+        order = _order_of(claim)
+        if order is None:
+            return give_up(claim, "What was planned for this run cannot be read.")
         with watched(claim) as watch:
             return _Run(claim, order, watch, clock).run(rates)
     except LostRun:
         logger.warning("Run %s was given to another worker", claim.run_id)
+        return None
+
+
+def _order_of(claim: RunClaim) -> Order | None:
+    """What is to be done; `None` where the rows that say so cannot be decoded."""
+    try:
+        return order_of_run(claim.run_id)
+    except Run.DoesNotExist:
+        raise LostRun from None
+    except (DatabaseError, InterfaceError):
+        raise
+    except Exception:
+        logger.exception("The order of run %s cannot be read", claim.run_id)
         return None
 
 
@@ -182,7 +204,11 @@ class _Run:
         )
 
     def _secret(self) -> str:
-        return secret_of(self._claim.target_id, now=self._clock())
+        return secret_for(
+            target_id=self._claim.target_id,
+            settings=self._order.settings,
+            now=self._clock(),
+        )
 
 
 def wake_runs(*, count: int = 1) -> None:

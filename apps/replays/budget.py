@@ -140,8 +140,8 @@ def _open(payer: Payer) -> QuerySet[RunAttempt]:
 
 def _why_not(batch_id: int, worst: Cost) -> Exception:
     """Why a call did not fit a moment ago, as the exception that says so."""
-    batch = Batch.objects.get(pk=batch_id)
-    if batch.state != BatchState.RUNNING.value:
+    batch = Batch.objects.filter(pk=batch_id, state=BatchState.RUNNING.value).first()
+    if batch is None:
         return NotHeld()
     if sentence := cap_reached(batch, worst):
         return CapReached(sentence)

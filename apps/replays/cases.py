@@ -132,5 +132,9 @@ def rename_case(*, case: ReplayCase, name: str) -> None:
 
 
 def retire_case(*, case: ReplayCase, is_retired: bool) -> None:
-    """Put a case away or take it back; what was run with it stays."""
+    """Put a case away or take it back; what was run with it stays.
+
+    What was run with one that is put away counts in no verdict: the caller has the
+    project scored anew.
+    """
     ReplayCase.objects.filter(pk=case.pk).update(is_retired=is_retired)

@@ -15,8 +15,10 @@ from apps.engine.memory_tests import (
     Probed,
     burial_from,
     decoded_memory_test,
+    sentences_of,
 )
 from apps.engine.replay.run import Effect, Proof
+from apps.replays.batch_queries import judged_runs
 from apps.replays.models import Batch, Run, RunAttempt
 from apps.replays.transitions import EXECUTED
 
@@ -50,6 +52,15 @@ def burial_of_batch(batch: Batch, runs: Sequence[Run]) -> Burial:
     untried = sum(bool((run.judged or {}).get("is_untried")) for run in runs)
     probed = [one for run in runs for one in probed_of(run)]
     return burial_from(memory_test_of(batch), probed, untried=untried)
+
+
+def recall_of(batch: Batch) -> str:
+    """What a memory test shows, in one sentence; "" where nothing is known. One query."""
+    try:
+        burial = burial_of_batch(batch, judged_runs(batch))
+    except ValueError:
+        return ""
+    return next(iter(sentences_of(burial)), "")
 
 
 def run_lines(

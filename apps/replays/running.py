@@ -225,7 +225,7 @@ def put_back(*, claim: RunClaim, seconds: float, end: AttemptEnd) -> RunState:
     not run any more the run ends instead. Raises `LostRun`.
     """
     with transaction.atomic():
-        batch = Batch.objects.select_for_update(no_key=True).get(pk=claim.batch_id)
+        batch = _batch_of(claim)
         state = NEVER_RUN_AS[BatchState(batch.state)]
         _end_attempt(claim, end)
         ended = state != RunState.WAITING
@@ -269,7 +269,7 @@ def end_run(*, claim: RunClaim, run: RunEnd, attempt: AttemptEnd) -> BatchState:
     What the caller wrote before is undone with it where the run is another's: raises
     `LostRun`.
     """
-    batch = Batch.objects.select_for_update(no_key=True).get(pk=claim.batch_id)
+    batch = _batch_of(claim)
     _end_attempt(claim, attempt)
     ended = _held(claim).update(
         **run.columns,
@@ -282,6 +282,14 @@ def end_run(*, claim: RunClaim, run: RunEnd, attempt: AttemptEnd) -> BatchState:
     if ended != 1:
         raise LostRun
     return end_batch_if_last(batch)
+
+
+def _batch_of(claim: RunClaim) -> Batch:
+    """The batch, locked; raises `LostRun` where it was deleted meanwhile."""
+    batch = _locked(Batch.objects.all(), claim.batch_id)
+    if batch is None:
+        raise LostRun
+    return batch
 
 
 def _end_attempt(claim: RunClaim, end: AttemptEnd) -> None:

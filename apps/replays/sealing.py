@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 from datetime import datetime
-from typing import Final
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
@@ -15,7 +14,7 @@ from django.db import transaction
 
 from apps.replays.models import Target, TargetSecret
 
-LONGEST: Final = 4_000
+SHORTEST, LONGEST = 6, 4_000
 
 
 class CannotSeal(ValueError):
@@ -35,8 +34,11 @@ def _sealer() -> MultiFernet:
 def set_secret(*, target: Target, text: str, user_id: int, now: datetime) -> None:
     """Keep a new secret for a target; older ones are emptied. Raises `CannotSeal`."""
     secret = text.strip()
-    if not secret or len(secret) > LONGEST:
-        raise CannotSeal(f"A secret has 1 to {LONGEST:,} characters.")
+    if not SHORTEST <= len(secret) <= LONGEST:
+        raise CannotSeal(
+            f"A secret has {SHORTEST} to {LONGEST:,} characters: a shorter one could not "
+            "be told from other text where answers repeat it."
+        )
     if not secret.isascii() or not secret.isprintable():
         raise CannotSeal("A secret is sent in a header: plain letters and signs only.")
     sealed = _sealer().encrypt(secret.encode())

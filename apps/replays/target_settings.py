@@ -20,6 +20,14 @@ _OURS: Final = frozenset(
     {"model", "messages", "input", "tools", "stream", "stream_options", "instructions"}
 )
 _NAMED: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_NOT_OURS: Final = frozenset(
+    {
+        "accept-encoding", "connection", "content-length", "content-type", "cookie",
+        "expect", "host", "proxy-authorization", "te", "trailer", "transfer-encoding",
+        "upgrade", "user-agent",
+    }
+)  # fmt: skip
+"""Headers that belong to the connection, so that no secret can be sent in them."""
 _HEADER: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}")
 
 Api: TypeAlias = Literal["chat_completions", "responses"]
@@ -164,6 +172,12 @@ def _check_header(found: HttpSettings) -> None:
     if not _HEADER.fullmatch(found.header):
         raise WrongTarget(
             "A header is letters, digits and hyphens, such as X-Api-Key.",
+            field="header",
+        )
+    if found.header.lower() in _NOT_OURS:
+        raise WrongTarget(
+            f"“{found.header}” belongs to the connection; a secret is sent in another "
+            "header.",
             field="header",
         )
     if not found.prefix.isascii() or not (found.prefix + "x").isprintable():

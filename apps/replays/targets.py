@@ -12,7 +12,7 @@ from django.db.models import Max
 from apps.agents.models import Agent
 from apps.engine.replay.run import TargetKind
 from apps.replays.models import Target, TargetVersion
-from apps.replays.sealing import forget_secret
+from apps.replays.sealing import CannotSeal, forget_secret, secret_of
 from apps.replays.target_settings import Allowed, WrongTarget, decoded_settings
 
 MOST_TARGETS: Final = 100
@@ -92,10 +92,7 @@ def change_target(
         newest = current_version(target.pk)
         if newest.settings == wanted:
             return newest
-        if any(
-            newest.settings.get(field) != wanted.get(field)
-            for field in ("url", "base_url")
-        ):
+        if _is_elsewhere(newest.settings, wanted):
             forget_secret(target=target)
         return TargetVersion.objects.create(
             target=target,
@@ -104,6 +101,25 @@ def change_target(
             created_by_id=user_id,
             created_at=now,
         )
+
+
+def _is_elsewhere(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return any(one.get(field) != other.get(field) for field in ("url", "base_url"))
+
+
+def secret_for(*, target_id: int, settings: dict[str, Any], now: datetime) -> str:
+    """The secret for a call of a target as it was set to, "" where it has none.
+
+    Raises:
+        CannotSeal: It cannot be read, or it is for another address than this one.
+    """
+    secret = secret_of(target_id, now=now)
+    if secret and _is_elsewhere(current_version(target_id).settings, settings):
+        raise CannotSeal(
+            "The address of this target has changed since the batch was planned, and its "
+            "secret is for the new one. Plan a new batch."
+        )
+    return secret
 
 
 def current_version(target_id: int) -> TargetVersion:

@@ -16,7 +16,8 @@ class AgentVerdict(models.Model):
     `evidence` are the counts of `AgentEvidence`. `green_traces` are those whose outcome
     is green, `masked_traces` of them those in which the agent is red; the same for
     tasks, where it may be unstable too. `detail` holds reasons, gaps, what each
-    contract says, tools and models. Agents are listed by `rank`, the largest first.
+    contract says, tools, models, and the colour that replays show behind green traces.
+    Agents are listed by `rank`, the largest first.
     """
 
     agent = models.OneToOneField(Agent, on_delete=models.CASCADE, primary_key=True)
@@ -34,6 +35,16 @@ class AgentVerdict(models.Model):
 
     def __str__(self) -> str:
         return f"agent {self.agent_id} is {self.colour}"
+
+    @property
+    def hidden_alone(self) -> str:
+        """The colour that replays show behind traces that passed; "" for none."""
+        return str(self.detail.get("hidden_alone", ""))
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether it is red or unstable behind an outcome that passed, there or alone."""
+        return bool(self.masked_traces or self.masked_tasks or self.hidden_alone)
 
 
 class ProjectVerdict(models.Model):

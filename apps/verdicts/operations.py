@@ -18,6 +18,7 @@ from apps.engine.masking import (
     AgentEvidence,
     MaskingReport,
     Verdict,
+    hidden_alone,
     masking_report,
     verdict_of,
 )
@@ -149,13 +150,15 @@ def _row(
     verdict: Verdict,
 ) -> AgentVerdict:
     evidence = _evidence(stored.agents[pk], stored, found)
+    is_masked_there = found.traces.red + found.tasks.red + found.tasks.unstable > 0
+    alone = hidden_alone(found.traces, verdict)
     return AgentVerdict(
         agent_id=pk,
         project_id=project_id,
         colour=verdict.colour.value,
         rank=rank_of(
             verdict.colour,
-            is_masked=found.traces.red + found.tasks.red + found.tasks.unstable > 0,
+            is_masked=is_masked_there or alone is not None,
             traces=evidence.traces,
         ),
         traces=evidence.traces,
@@ -183,6 +186,7 @@ def _row(
             "models": [
                 {"name": name, "traces": traces} for name, traces in found.models
             ],
+            "hidden_alone": "" if alone is None else alone.value,
         },
     )
 

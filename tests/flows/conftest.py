@@ -90,6 +90,13 @@ def running(environment: dict[str, str], log: Path) -> Iterator[Processes]:
             print(log.read_text(errors="replace")[-4_000:])
 
 
+@pytest.fixture(autouse=True)
+def uploads_dir(tmp_path, settings):
+    """Raw uploads lie where the worker looks for them, in the test's own folder."""
+    settings.UPLOADS_DIR = tmp_path / "uploads"
+    return settings.UPLOADS_DIR
+
+
 @pytest.fixture
 def broker() -> redis.Redis:
     """The broker, emptied."""

@@ -36,7 +36,9 @@ from apps.replays.models import (
     ReplayCase,
     Run,
     RunAttempt,
+    Target,
 )
+from apps.replays.newest import let_count
 from apps.replays.planning import Caps, NewBatch, Plan, start_batch
 from apps.replays.running import AttemptEnd, RunEnd, claim_run, end_run, put_back
 from apps.replays.stopping import stop_batch
@@ -103,9 +105,7 @@ def record(run: Run, ran: Ran) -> Trace:
     stored = write_replay_trace(
         upload_id=upload.pk, trace=trace_of(case, ran, title), redactions={}
     )
-    trace = Trace.everything.get(pk=stored.trace_id)
-    Group.objects.filter(pk=group.pk).update(task=trace.task_id, is_newest=True)
-    return trace
+    return Trace.everything.get(pk=stored.trace_id)
 
 
 STATES = {
@@ -180,6 +180,7 @@ def _end(claim: Any, run: Run, ran: Ran, judged: dict[str, Any] | None) -> None:
             sentence=columns["sentence"],
         ),
     )
+    let_count(run_id=run.pk)
 
 
 def new_batch(
@@ -188,7 +189,8 @@ def new_batch(
     """A planned batch of an agent at temperature 0, five runs of each case."""
     caps = more.pop("caps", Caps(calls=100, tokens=50_000))
     signal, depths = more.pop("signal", None), more.pop("depths", ())
-    target = more.pop("target", None) or make_target(agent, f"{name} model")
+    known = Target.objects.filter(agent=agent, name=f"{name} model").first()
+    target = more.pop("target", None) or known or make_target(agent, f"{name} model")
     return start_batch(
         version=current_version(target.pk),
         cases=cases,
@@ -299,6 +301,7 @@ def make_memory_batch(
             "recalled": int(one.is_recalled),
             "lost": int(not one.is_recalled),
             "contradicted": 0,
+            "unclear": 0,
             "probed": msgspec.to_builtins([one]),
             "is_untried": False,
         }

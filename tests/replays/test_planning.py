@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -30,6 +31,7 @@ from apps.replays.targets import (
     current_version,
     rename_target,
     retire_target,
+    secret_for,
     version_count,
 )
 from tests.factories import NOW, make_project
@@ -107,6 +109,7 @@ class TestTargets:
             (TargetKind.HTTP, {"url": ""}, "url"),
             (TargetKind.HTTP, {"url": "https://inside/"}, "url"),
             (TargetKind.HTTP, {"url": "https://a.example", "header": "a b"}, "header"),
+            (TargetKind.HTTP, {"url": "https://a.example", "header": "Host"}, "header"),
             (TargetKind.HTTP, {"url": "https://a.example", "prefix": "a\r\nb"},
              "prefix"),
             (TargetKind.CALLABLE, {"callable": "os:system"}, "callable"),
@@ -145,16 +148,28 @@ class TestSecrets:
 
     def test_a_new_one_empties_the_old_and_a_new_address_forgets_it(self, agent, owner):
         target = make_target(agent)
-        for text in ("first", "second"):
+        for text in ("the first", "the second"):
             set_secret(target=target, text=text, user_id=owner.pk, now=NOW)
         kept = [bytes(row.sealed) for row in TargetSecret.objects.order_by("pk")]
         assert kept[0] == b""
         changed(target, max_tokens=9)
-        assert secret_of(target.pk, now=NOW) == "second"
+        assert secret_of(target.pk, now=NOW) == "the second"
         changed(target, base_url="https://elsewhere.example/v1")
         assert secret_of(target.pk, now=NOW) == ""
 
-    @pytest.mark.parametrize("text", ["", "a\nb", "schlüssel", "x" * 4_001])
+    def test_it_is_never_for_an_older_address(self, agent, owner):
+        target = make_target(agent)
+        before = current_version(target.pk).settings
+        after = changed(target, base_url="https://elsewhere.example/v1").settings
+        set_secret(target=target, text="sk-canary", user_id=owner.pk, now=NOW)
+        of = partial(secret_for, target_id=target.pk, now=NOW)
+        assert of(settings=after) == "sk-canary"
+        with pytest.raises(CannotSeal, match="Plan a new batch"):
+            of(settings=before)
+
+    @pytest.mark.parametrize(
+        "text", ["", "short", "with\nlines", "schlüssel", "x" * 4_001]
+    )
     def test_what_cannot_be_sent_is_refused(self, agent, owner, text):
         with pytest.raises(CannotSeal):
             set_secret(target=make_target(agent), text=text, user_id=owner.pk, now=NOW)
@@ -162,7 +177,9 @@ class TestSecrets:
     def test_a_site_without_a_key_says_so(self, agent, owner, settings):
         settings.REPLAY_KEYS = []
         with pytest.raises(CannotSeal, match="EVALSITE_REPLAY_KEY"):
-            set_secret(target=make_target(agent), text="sk", user_id=owner.pk, now=NOW)
+            set_secret(
+                target=make_target(agent), text="sk-canary", user_id=owner.pk, now=NOW
+            )
 
     def test_keys_are_turned_over_and_a_lost_one_is_said(
         self, agent, owner, settings, capsys

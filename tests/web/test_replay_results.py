@@ -13,6 +13,7 @@ from apps.review.models import Signal
 from apps.review.transitions import Verdict
 from apps.scoring.models import AgentTaskScore
 from apps.traces.models import Task, Trace
+from apps.verdicts.models import AgentVerdict
 from tests.factories import NOW
 from tests.masked_desks import make_masked_desk
 from tests.replays.ended import decided
@@ -131,6 +132,15 @@ class TestOtherPages:
         assert "<h1>Depth 6</h1>" in group
         assert "contract broke" not in group
         assert "stable" not in group
+        task = text(
+            web.get(
+                url(project, "task", Group.objects.get(batch=test, number=2).task_id)
+            )
+        )
+        assert "What became of each fact" in task
+        assert "Not scored yet" not in task
+        for word in ("table", "End to end", "wrong", "unstable"):
+            assert f">{word}" not in task.split("</header>")[1]
         lost = Run.objects.get(batch=test, group__number=2, number=5)
         run = text(web.get(url(project, "replay-run", lost.pk)))
         assert "The summary after turn 6 does not name it." in run
@@ -147,6 +157,13 @@ class TestOtherPages:
         mine = row.split(">triage<")[1].split("</li>")[0]
         assert "only in replays" in mine
         assert "Alone, contracts broke in 5 of 5" in mine
+        listed = text(web.get(url(project, "agents"))).split("<tbody>")[1]
+        row = listed.split(">triage</a>")[1].split("</tr>")[0]
+        assert "red alone" in row
+        assert ">masked</span>" in row
+        assert listed.index(">triage</a>") < listed.index(">clerk</a>")
+        verdict = AgentVerdict.objects.get(agent=triage)
+        assert (verdict.masked_traces, verdict.hidden_alone) == (0, "red")
 
     def test_a_signal_that_needs_an_experiment_offers_one_and_shows_its_result(
         self, web, project, owner, agent

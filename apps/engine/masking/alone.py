@@ -22,7 +22,8 @@ class AloneEvidence(msgspec.Struct, frozen=True, kw_only=True):
     `runs` were executed, `failed` of them did not finish, `breaches` of them tried a
     side effect that is a breach. `held`, `broken`, `undecided` and `not_applying` count
     contracts applied to runs. `stable` to `insufficient` count groups by consistency.
-    `recalled`, `lost` and `contradicted` count facts of memory tests.
+    `recalled`, `lost`, `contradicted` and `unclear` count facts of memory tests, each in
+    one of them; `unclear` ones had an answer with several candidates, or none.
     """
 
     runs: int = 0
@@ -40,6 +41,7 @@ class AloneEvidence(msgspec.Struct, frozen=True, kw_only=True):
     recalled: int = 0
     lost: int = 0
     contradicted: int = 0
+    unclear: int = 0
 
     @property
     def applied(self) -> int:
@@ -54,8 +56,8 @@ class AloneEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def facts(self) -> int:
-        """How many facts of memory tests were probed and decided."""
-        return self.recalled + self.lost + self.contradicted
+        """How many facts of memory tests were tried, those without an answer included."""
+        return self.recalled + self.lost + self.contradicted + self.unclear
 
 
 NOT_RUN = AloneEvidence()

@@ -219,7 +219,9 @@ def _maskings(
     found = [
         _masking(each, verdicts.get(each.agent), traces)
         for each in counts
-        if each.traces.share.k or each.tasks.share.k or _alone(each, verdicts)
+        if each.traces.share.k
+        or each.tasks.share.k
+        or hidden_alone(each.traces, verdicts.get(each.agent))
     ]
     return tuple(
         sorted(
@@ -234,10 +236,9 @@ def _maskings(
     )
 
 
-def _alone(each: AgentCounts, verdicts: Mapping[str, Verdict]) -> Colour | None:
+def hidden_alone(traces: Masked, verdict: Verdict | None) -> Colour | None:
     """The colour of replays that green traces which exercise the agent hide."""
-    verdict = verdicts.get(each.agent)
-    if verdict is None or not each.traces.passed:
+    if verdict is None or not traces.passed:
         return None
     return worst_alone(verdict.reasons)
 
@@ -246,7 +247,7 @@ def _masking(
     each: AgentCounts, verdict: Verdict | None, traces: OutcomeCounts
 ) -> Masking:
     reasons = verdict.reasons if verdict else ()
-    alone = worst_alone(reasons) if each.traces.passed else None
+    alone = hidden_alone(each.traces, verdict)
     is_red = each.traces.red or each.tasks.red or alone is Colour.RED
     return Masking(
         agent=each.agent,

@@ -23,13 +23,16 @@ def why_missed(arguments: Any, same_tool: Sequence[tuple[int, RecordedCall]]) ->
 
     `same_tool` are the recordings of the tool with their places among the calls of the
     case. The nearest has the fewest differing arguments, the first of equals; at most
-    200 are compared.
+    50 are compared.
     """
     known = [(at, one) for at, one in same_tool if one.arguments is not None]
     if not known:
         return "Its recordings have no arguments that can be compared."
+    given = _as_object(arguments)
+    # What was called may be long, and is compared with each of them.
+    texts = _texts(given)
     compared = [
-        (_differing(arguments, one.arguments), at, one)
+        (_differing(given, texts, _as_object(one.arguments)), at, one)
         for at, one in known[:MOST_COMPARED]
     ]
     differing, at, one = min(compared, key=lambda item: (len(item[0]), item[1]))
@@ -49,28 +52,32 @@ def like(tool: str, names: Iterable[str]) -> str:
     return f"No call of `{tool}` is recorded.{named}"
 
 
-def _differing(given: Any, recorded: Any) -> list[tuple[str, Any, Any]]:
+def _differing(
+    given: Any, texts: dict[str, str], recorded: Any
+) -> list[tuple[str, Any, Any]]:
     """The arguments that are not the same: name, as called, as recorded."""
-    given, recorded = _as_object(given), _as_object(recorded)
+    others = _texts(recorded)
+    if texts == others:
+        return []
     if not isinstance(given, dict) or not isinstance(recorded, dict):
-        return (
-            [] if canonical(given) == canonical(recorded) else [("", given, recorded)]
-        )
-    names = dict.fromkeys([*recorded, *given])
+        return [("", given, recorded)]
     return [
         (name, given.get(name, _ABSENT), recorded.get(name, _ABSENT))
-        for name in names
-        if _text(given.get(name, _ABSENT)) != _text(recorded.get(name, _ABSENT))
+        for name in dict.fromkeys([*recorded, *given])
+        if texts.get(name) != others.get(name)
     ]
+
+
+def _texts(value: Any) -> dict[str, str]:
+    """Each argument as one text; of what is no object the whole, under no name."""
+    if isinstance(value, dict):
+        return {name: canonical(held) for name, held in value.items()}
+    return {"": canonical(value)}
 
 
 def _as_object(value: Any) -> Any:
     value = opened(value)
     return {} if value in (None, "") else value
-
-
-def _text(value: Any) -> str:
-    return "" if value is _ABSENT else canonical(value)
 
 
 def _in_words(differing: list[tuple[str, Any, Any]]) -> str:

@@ -83,7 +83,10 @@ def not_walled_by(way: Way) -> tuple[str, ...]:
         "Each process that a command starts has the limit of memory for itself.",
     ]
     if not way.bubblewrap:
-        found.append("Names, sizes and dates of files outside can be asked for.")
+        found.append(
+            "Names, sizes and dates of files outside, and which connections there are on "
+            "this machine, can be asked for."
+        )
     if not way.asks:
         found.append("System calls made without Python are not listed.")
     if way.level == Level.NONE:

@@ -106,6 +106,9 @@ class Talking:
     # The line of the agent's process.
 
     def _hear_line(self) -> None:
+        # It may have been heard already, before what the kernel asked.
+        if not _is_readable(self._line):
+            return
         try:
             piece, descriptors, _, _ = socket.recv_fds(self._line, _PIECE, 4)
         except OSError:
@@ -382,4 +385,6 @@ class Talking:
 
 
 def _is_readable(end: socket.socket) -> bool:
-    return bool(select.select([end], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(end, select.POLLIN)
+    return bool(poll.poll(0))

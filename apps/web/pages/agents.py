@@ -46,8 +46,7 @@ class AgentRow(msgspec.Struct, frozen=True):
     @property
     def is_masked(self) -> bool:
         """Whether it is red or unstable behind an outcome that passed."""
-        one = self.verdict
-        return one is not None and bool(one.masked_traces or one.masked_tasks)
+        return self.verdict is not None and self.verdict.is_masked
 
     @property
     def evidence(self) -> Mapping[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -111,8 +111,7 @@ def masking_part(place: Place, upload: Upload | None) -> MaskingPart | None:
     names = called_apart(row.agent for row in verdicts)
     ids = {name: pk for pk, name in names.items()}
     report = standing.report
-    hidden = {one.agent for one in report.maskings}
-    rows = [_agent_row(row, names[row.agent_id], hidden) for row in verdicts]
+    rows = [_agent_row(row, names[row.agent_id]) for row in verdicts]
     mirrors, gaps = _gaps(report.gaps, ids)
     tone, symbol = _tone(report.maskings, rows, standing)
     mixed = mixed_tasks(place.project.pk)
@@ -231,7 +230,7 @@ def _act(gap: Gap) -> str:
     return "Write a contract" if is_unwritten else "Open the agent"
 
 
-def _agent_row(row: AgentVerdict, name: str, hidden: Collection[str]) -> AgentRow:
+def _agent_row(row: AgentVerdict, name: str) -> AgentRow:
     found = row.evidence
     reasons: list[dict[str, Any]] = row.detail.get("reasons") or []
     return AgentRow(
@@ -240,7 +239,7 @@ def _agent_row(row: AgentVerdict, name: str, hidden: Collection[str]) -> AgentRo
         colour=row.colour,
         traces=row.traces,
         tasks=row.tasks,
-        is_masked=bool(row.masked_traces or row.masked_tasks) or name in hidden,
+        is_masked=row.is_masked,
         contracts=_contracts(found),
         stability=_stability(found),
         reason=reasons[0]["sentence"] if reasons else "",

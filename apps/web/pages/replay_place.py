@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from apps.replays.batch_queries import group_of_task, run_of_trace
+from apps.replays.batch_queries import group_of_task, is_memory, run_of_trace
 from apps.replays.models import Batch, Group, Run
 from apps.traces.models import Task, Trace
 from apps.web.pages.replay_words import RUN_WORDS, regime_words
@@ -34,6 +34,11 @@ class ReplayPlace(msgspec.Struct, frozen=True):
     def batch(self) -> Batch | None:
         """The batch that it is of."""
         return self.group.batch if self.group else None
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether it is of a memory test, which is judged by its facts."""
+        return self.batch is not None and is_memory(self.batch)
 
 
 def replay_of_trace(trace: Trace) -> ReplayPlace | None:

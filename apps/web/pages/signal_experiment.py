@@ -12,6 +12,7 @@ from apps.agents.models import AgentName
 from apps.engine.agent_names import agent_key
 from apps.replays.batch_queries import experiments_of, group_rows, is_memory
 from apps.replays.models import Batch
+from apps.replays.results import recall_of
 from apps.replays.transitions import BatchState
 from apps.review.models import Signal
 from apps.review.transitions import Verdict
@@ -66,7 +67,7 @@ def _query(place: Place, signal: Signal) -> str:
 def _result(batch: Batch) -> list[str]:
     """What the groups of a batch gave, beside the pipeline where that is recorded."""
     if is_memory(batch):
-        return []
+        return [said] if (said := recall_of(batch)) else []
     rows = [row for row in group_rows(batch) if row.counts.executed][:MOST_SENTENCES]
     scored = group_scores(agent_now(batch.agent), rows)
     return [

@@ -102,8 +102,11 @@ def task_page(
     """
     traces = Trace.everything.filter(task=task).order_by("trial", "id")
     shown = list(traces.select_related("task")[:MOST_TRIALS])
-    score = TaskScore.objects.filter(task=task).first()
-    scores = _agents(task)
+    replay = replay_of_task(task)
+    # The last answers of a memory test are no decisions that could agree or be wrong.
+    is_scored = replay is None or not replay.is_memory
+    score = TaskScore.objects.filter(task=task).first() if is_scored else None
+    scores = _agents(task) if is_scored else []
     refs = _refs(score)
     trials = trial_lines(shown, score, scores)
     row = task_row(task)
@@ -126,7 +129,7 @@ def task_page(
         others=suggested_tasks(project=place.project, but=task),
         may_part=isinstance(undo, dict) and undo.get("into") == task.pk,
         refusal=NOT_HERE if task.is_replay else place.refusal(Permission.REVIEW),
-        replay=replay_of_task(task),
+        replay=replay,
     )
 
 

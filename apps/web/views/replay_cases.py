@@ -25,6 +25,7 @@ from django.views.decorators.http import (
 from apps.accounts.permissions import Permission
 from apps.agents.queries import named_agents
 from apps.engine.replay.cases_file import cases_as_jsonl
+from apps.pipeline.scoring import score_anew
 from apps.replays.cases import (
     Origin,
     WrongCase,
@@ -180,9 +181,10 @@ def retire(request: HttpRequest, place: Place, frozen_id: int) -> HttpResponse:
     found = place.replay_case(frozen_id)
     is_retired = request.POST.get("act") != "restore"
     retire_case(case=found, is_retired=is_retired)
+    score_anew(project_id=place.project.pk)
     messages.success(
         request,
-        "Retired. What was run with it stays."
+        "Retired. What was run with it stays, and counts in no verdict any more."
         if is_retired
         else "It can be run again.",
     )
@@ -205,6 +207,7 @@ def chosen(request: HttpRequest, place: Place) -> HttpResponse:
         where = reverse("replay-plan", args=[place.project.slug])
         return redirect(f"{where}?{query}")
     count = retire_cases(place.project.pk, ids)
+    score_anew(project_id=place.project.pk)
     cases_word = "1 case" if count == 1 else f"{count:,} cases"
     messages.success(
         request, f"{cases_word} retired. The list of retired ones brings them back."

@@ -62,6 +62,16 @@ def test_a_flood_of_lines_does_not_keep_it_alive_beyond_its_time(level):
     assert time.monotonic() - began < 6
 
 
+def test_whatever_it_tries_at_the_same_time_its_answer_is_heard():
+    """What the watch says and what the kernel asks come at once, and in any order."""
+    began = time.monotonic()
+    for _ in range(4):
+        found = ran("hostile:tries_again_and_again")
+        assert (found.error, found.output) == (None, "done")
+        assert len({one.what for one in of_kind(found, "socket")}) == 240
+    assert time.monotonic() - began < 5
+
+
 def test_a_breach_stays_one_whatever_the_agent_says_of_it():
     found = ran("hostile:calls_a_breach_harmless")
     effects = [one for one in of_kind(found, "socket") if one.is_breach]

@@ -1,5 +1,5 @@
 """Agents that try to fool, to stall or to fill whoever runs them."""
-# ruff: noqa: PTH102, PTH103, PTH108, PTH123, PTH208, SIM105, SIM115
+# ruff: noqa: PTH102, PTH103, PTH108, PTH109, PTH123, PTH208, SIM105, SIM115
 # An agent is written as agents are.
 
 import ctypes
@@ -218,3 +218,20 @@ def sends_odd_lengths(replay):
         made.sendall(head.encode("latin-1"))
         found.append(made.recv(12).decode())
     return found
+
+
+def tries_again_and_again(replay):
+    def strike(first):
+        for number in range(first, first + 60):
+            made = socket.socket()
+            try:
+                made.connect(("203.0.113.7", number))
+            except OSError:
+                made.close()
+
+    strikes = [threading.Thread(target=strike, args=(n * 100 + 1,)) for n in range(4)]
+    for one in strikes:
+        one.start()
+    for one in strikes:
+        one.join()
+    return "done"

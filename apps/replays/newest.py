@@ -1,0 +1,45 @@
+"""Which groups say what an agent does alone now: the newest finished ones."""
+
+from __future__ import annotations
+
+from django.db.models import Q, QuerySet
+
+from apps.agents.models import Agent
+from apps.replays.models import BatchKind, Group, Run
+from apps.replays.transitions import EXECUTED
+
+
+def let_count(*, run_id: int) -> bool:
+    """Let a group count whose last run has just been executed; whether that changed.
+
+    In the caller's transaction, which holds the batch. Earlier groups of the same case
+    in the same regime count no more, and of memory tests those of every earlier one of
+    the agent. A group that a later batch has overtaken does not count. Safe to run
+    twice.
+    """
+    group = Group.objects.select_related("batch").get(runs=run_id)
+    if group.task_id is None:
+        task_id = Run.objects.values_list("trace__task_id", flat=True).get(pk=run_id)
+        Group.objects.filter(pk=group.pk).update(task_id=task_id)
+    left = group.runs.exclude(state__in=[one.value for one in EXECUTED])
+    if group.is_newest or left.exists():
+        return False
+    # Two batches may end at once: one after the other says which is the later.
+    Agent.objects.select_for_update(no_key=True).get(pk=group.batch.agent_id)
+    rivals = _rivals(group)
+    if rivals.filter(batch__gt=group.batch_id).exists():
+        return False
+    rivals.filter(batch__lt=group.batch_id).update(is_newest=False)
+    Group.objects.filter(pk=group.pk).update(is_newest=True)
+    return True
+
+
+def _rivals(group: Group) -> QuerySet[Group]:
+    """The groups of other batches that count and that cannot count beside this one."""
+    batch = group.batch
+    others = Group.objects.filter(
+        batch__agent=batch.agent_id, batch__kind=batch.kind, is_newest=True
+    ).exclude(batch=batch)
+    if batch.kind == BatchKind.MEMORY:
+        return others
+    return others.filter(Q(case=group.case_id) & Q(regime_key=group.regime_key))
