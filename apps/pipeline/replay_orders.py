@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from django.conf import settings
@@ -15,11 +15,16 @@ from apps.engine.replay.run import Limits, Ran, Regime, RegimeKind, TargetKind
 from apps.engine.replay.stub_plan import StubPlan, decoded_plan
 from apps.engine.replay.stubs import Handler, StubSession
 from apps.isolation.hooks import Hooks
+from apps.isolation.sandbox import Allowed, Level, SandboxOrder
+from apps.isolation.stub_handlers import handler_in_sandbox
 from apps.pipeline.replay_calls import Answer
 from apps.replays.cases import case_of
 from apps.replays.models import BatchKind, Run
 from apps.replays.planning import Plan
 from apps.replays.running import RunClaim
+
+HANDLER_SECONDS: Final = 10.0
+"""So long a handler may take to answer one call of a tool."""
 
 
 class CannotRun(Exception):
@@ -70,18 +75,22 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _handler(name: str) -> Handler:
-    """A callable that the operator listed; nobody else can name one."""
+    """A callable that the operator listed, in the sandbox; nobody else can name one."""
     if name not in settings.REPLAY_HANDLERS:
         raise CannotRun(
             f"The handler “{name}” is not among those that the operator allows "
             "(EVALSITE_REPLAY_HANDLERS)."
         )
-    module, _, attribute = name.partition(":")
-    try:
-        found: Handler = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise CannotRun(f"The handler “{name}” cannot be loaded: {error}.") from None
-    return found
+    return handler_in_sandbox(
+        SandboxOrder(
+            target=name,
+            allowed=Allowed(callables=frozenset(settings.REPLAY_HANDLERS)),
+            limits=Limits(seconds=HANDLER_SECONDS),
+            code=tuple(Path(one) for one in settings.REPLAY_FOLDERS),
+            never=(Path(settings.DATA_DIR),),
+            least=Level(settings.REPLAY_LEAST_ISOLATION),
+        )
+    )
 
 
 def order_of_run(run_id: int) -> Order:

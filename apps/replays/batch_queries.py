@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 import msgspec
-from django.db.models import Count, Max, Min, Q, QuerySet
+from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 
 from apps.agents.models import Agent
 from apps.replays.models import (
@@ -297,19 +297,50 @@ def newest_groups(agent: Agent, *, most: int) -> list[GroupRow]:
 
     Those of agents that were merged into it count too.
     """
-    groups = list(
-        Group.objects.filter(
-            is_newest=True,
-            batch__agent__project_id=agent.project_id,
-            batch__agent__key__in=agent.names.values("key"),
-        )
+    names = agent.names.values("key")
+    rows = _counting(agent.project_id).filter(batch__agent__key__in=names)
+    return _group_rows(rows[:most])
+
+
+def counting_groups(project_id: int, *, most: int) -> list[GroupRow]:
+    """The groups that count in verdicts of a project, newest first. Two queries."""
+    rows = _counting(project_id).select_related("batch__agent")
+    return _group_rows(rows[:most])
+
+
+def _counting(project_id: int) -> QuerySet[Group]:
+    return (
+        Group.objects.filter(is_newest=True, batch__project_id=project_id)
+        # What was put away was no good input.
+        .exclude(case__is_retired=True)
         .select_related("batch", "case__trace__task", "task")
         .defer("case__content", "batch__plan", "batch__estimate")
-        .order_by("-batch_id", "number")[:most]
+        .order_by("-batch_id", "number")
     )
-    ids = [one.pk for one in groups]
+
+
+def _group_rows(groups: QuerySet[Group]) -> list[GroupRow]:
+    found = list(groups)
+    ids = [one.pk for one in found]
     counts = _counted(Run.objects.filter(group_id__in=ids), "group_id")
-    return [GroupRow(one, counts.get(one.pk, NONE)) for one in groups]
+    return [GroupRow(one, counts.get(one.pk, NONE)) for one in found]
+
+
+def levels_of(group_ids: Collection[int]) -> dict[int, dict[str, int]]:
+    """By id of a group how many executed runs reached which isolation. One query."""
+    rows = Run.objects.filter(group_id__in=group_ids, state__in=_EXECUTED).order_by()
+    found: dict[int, dict[str, int]] = {}
+    counted = rows.values_list("group_id", "level").annotate(n=Count("pk"))
+    for group_id, level, count in counted.order_by("group_id", "level"):
+        found.setdefault(group_id, {})[level] = count
+    return found
+
+
+def numbers_of_batches(project_id: int) -> tuple[int, int]:
+    """How many batches a project has, and how many runs were planned. One query."""
+    rows = Batch.objects.filter(project_id=project_id)
+    found = rows.aggregate(batches=Count("pk"), runs=Sum("run_count", default=0))
+    return found["batches"], found["runs"]
 
 
 def is_memory(batch: Batch) -> bool:

@@ -22,6 +22,12 @@ from apps.replays.batch_queries import judged_runs
 from apps.replays.models import Batch, Run, RunAttempt
 from apps.replays.transitions import EXECUTED
 
+LEVELS: Final = {
+    "namespaces": "namespaces, Landlock and seccomp",
+    "landlock_seccomp": "Landlock and seccomp",
+    "none": "no isolation of the process",
+}
+"""The levels of isolation that are reached here; others say it in words themselves."""
 _AT_ONCE: Final = 200
 _EXECUTED: Final = frozenset(one.value for one in EXECUTED)
 

@@ -15,6 +15,7 @@ from apps.reports.agent_parts import (
     maskings_of,
     worst_verdicts,
 )
+from apps.reports.alone_parts import alones_of
 from apps.reports.assessment import AssessmentPart, ConsistencyPart, OutcomesPart
 from apps.reports.document import HeadlinePart
 from apps.reports.found_parts import memories_of, patterns_of
@@ -40,6 +41,8 @@ _NOT_SCORED: Final = (
 
 def assessment_of(project_id: int) -> AssessmentPart:
     """Everything that is said of agents and trials: about 35 queries, always as many.
+
+    Where agents were run alone, ten more, and one for each of ten memory tests.
 
     It is of the whole project, whatever the report is narrowed to.
     """
@@ -72,6 +75,11 @@ def assessment_of(project_id: int) -> AssessmentPart:
         ),
         forks=forks_of(project_id, tasks.mixed),
         memory=memories_of(project_id),
+        alone=alones_of(
+            project_id,
+            names=progress.asked.definitions.names,
+            agents=progress.asked.definitions.agents,
+        ),
         patterns=patterns_of(
             project_id, None if verdict is None else verdict.settled_at
         ),

@@ -281,6 +281,49 @@ class DefinitionPart(msgspec.Struct, frozen=True):
     left_out: int = 0
 
 
+class AlonePart(msgspec.Struct, frozen=True):
+    """The newest finished runs of one case of an agent in one regime.
+
+    `finished` of those that were executed. `levels` counts the isolation they reached.
+    `consistency` is "" before they are scored; `sentence` sets them beside the
+    pipeline, "" where the case was not frozen from a recorded trace.
+    """
+
+    agent: str
+    case: str
+    regime: str
+    batch: str
+    finished: Rate
+    breaches: int
+    levels: dict[str, int]
+    consistency: str = ""
+    sentence: str = ""
+    ended_at: str = ""
+
+
+class RecallPart(msgspec.Struct, frozen=True):
+    """The newest memory test of an agent in one sentence, "" where nothing is known."""
+
+    agent: str
+    batch: str
+    finished: Rate
+    sentence: str
+    levels: dict[str, int] = {}
+
+
+class AlonesPart(msgspec.Struct, frozen=True):
+    """What replays say: `groups` and `recalls` count in verdicts, the newest first.
+
+    `batches` with `runs` were ever planned; `has_more` groups are not listed.
+    """
+
+    batches: int = 0
+    runs: int = 0
+    groups: tuple[AlonePart, ...] = ()
+    has_more: bool = False
+    recalls: tuple[RecallPart, ...] = ()
+
+
 class AssessmentPart(msgspec.Struct, frozen=True):
     """Everything that is said of agents and trials. It is of the whole project.
 
@@ -299,6 +342,7 @@ class AssessmentPart(msgspec.Struct, frozen=True):
     consistency: ConsistencyPart = ConsistencyPart()
     forks: ForksPart = ForksPart()
     memory: MemoriesPart = MemoriesPart()
+    alone: AlonesPart = AlonesPart()
     patterns: tuple[PatternPart, ...] = ()
     notes: tuple[NotePart, ...] = ()
     notes_left_out: int = 0

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from apps.reports.agent_blocks import agents, leading
+from apps.reports.alone_blocks import alone
 from apps.reports.cards import card_of
 from apps.reports.chance_blocks import checks_answered, findings
 from apps.reports.contract_blocks import contracts
@@ -74,6 +75,7 @@ def outline_of(document: dict[str, Any], *, max_cards: int | None = None) -> Out
             *leading(report),
             _tiles(report.counts),
             *agents(report),
+            *alone(report.assessment),
             *trials(report.assessment),
             *checks_answered(report.checks),
             *_decisions(report),

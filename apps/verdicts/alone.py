@@ -49,7 +49,8 @@ _FACTS: Final = f"""
 SELECT n.agent_id,
     coalesce(sum((r.judged ->> 'recalled')::int), 0),
     coalesce(sum((r.judged ->> 'lost')::int), 0),
-    coalesce(sum((r.judged ->> 'contradicted')::int), 0)
+    coalesce(sum((r.judged ->> 'contradicted')::int), 0),
+    coalesce(sum((r.judged ->> 'unclear')::int), 0)
 {_OF} JOIN replays_run r ON r.group_id = g.id AND r.judged IS NOT NULL
 WHERE g.is_newest AND k.is_retired IS NOT TRUE AND b.kind = 'memory' GROUP BY n.agent_id
 """
@@ -62,7 +63,7 @@ _COUNTED: Final = (
         ),
     ),
     (_GROUPS, ("stable", "drifting", "non_deterministic", "insufficient")),
-    (_FACTS, ("recalled", "lost", "contradicted")),
+    (_FACTS, ("recalled", "lost", "contradicted", "unclear")),
 )  # fmt: skip
 
 

@@ -74,37 +74,58 @@ def agent_now(agent: Agent) -> int:
 def group_scores(agent_id: int, rows: Sequence[GroupRow]) -> dict[int, GroupScore]:
     """By id of a group what is known of it; `agent_id` is who its runs count for.
 
-    Four queries for any number of groups.
+    Five queries for any number of groups.
     """
-    tasks = [one.group.task_id for one in rows if one.group.task_id is not None]
-    scores = {
-        one.task_id: one
-        for one in AgentTaskScore.objects.filter(task_id__in=tasks, agent_id=agent_id)
+    return scores_by_agent([(agent_id, row) for row in rows])
+
+
+def scores_by_agent(rows: Sequence[tuple[int, GroupRow]]) -> dict[int, GroupScore]:
+    """As `group_scores`, for groups of several agents, each with the id of its own."""
+    agents = {row.group.pk: agent_id for agent_id, row in rows}
+    tasks = {
+        row.group.pk: row.group.task_id
+        for _, row in rows
+        if row.group.task_id is not None
     }
-    alone = _conducts(agent_id, _traces_of(tasks))
-    recorded = _recorded(agent_id, rows)
+    found = AgentTaskScore.objects.filter(
+        task_id__in=tasks.values(), agent_id__in=agents.values()
+    )
+    scores = {(one.agent_id, one.task_id): one for one in found}
+    trials = _traces_of(tasks.values())
+    alone = _conducts(agents, {pk: trials[task] for pk, task in tasks.items()})
+    recorded = _recorded(agents, [row for _, row in rows])
     return {
-        row.group.pk: _group(row, scores, alone, recorded.get(row.group.pk))
-        for row in rows
+        row.group.pk: _group(
+            row,
+            scores.get((agent_id, tasks.get(row.group.pk, 0))),
+            alone.get(row.group.pk, []),
+            recorded.get(row.group.pk),
+        )
+        for agent_id, row in rows
     }
 
 
-def _traces_of(task_ids: Sequence[int]) -> dict[int, list[int]]:
+def _traces_of(task_ids: Iterable[int]) -> dict[int, list[int]]:
     """By id of a task its traces, recorded ones and replays."""
     found: dict[int, list[int]] = defaultdict(list)
-    rows = Trace.everything.filter(task_id__in=task_ids).order_by("trial", "pk")
+    rows = Trace.everything.filter(task_id__in=list(task_ids))
+    rows = rows.order_by("trial", "pk")
     for pk, task_id in rows.values_list("pk", "task_id"):
         if len(found[task_id]) < MOST_RECORDED:
             found[task_id].append(pk)
     return found
 
 
-def _conducts(agent_id: int, traces: Mapping[int, Iterable[int]]) -> dict[int, _Side]:
-    """By whatever `traces` go by, what the agent did in them."""
+def _conducts(
+    agents: Mapping[int, int], traces: Mapping[int, Iterable[int]]
+) -> dict[int, _Side]:
+    """By id of a group what its agent did in these traces. One query."""
     wanted = {pk for some in traces.values() for pk in some}
-    rows = Conduct.objects.filter(agent_id=agent_id, trace_id__in=wanted)
+    rows = Conduct.objects.filter(
+        agent_id__in=set(agents.values()), trace_id__in=wanted
+    )
     found = {
-        one.trace_id: one
+        (one.agent_id, one.trace_id): one
         for one in rows.only(
             "trace_id",
             "agent_id",
@@ -117,11 +138,12 @@ def _conducts(agent_id: int, traces: Mapping[int, Iterable[int]]) -> dict[int, _
         )
     }
     return {
-        key: [found[pk] for pk in some if pk in found] for key, some in traces.items()
+        key: [found[agents[key], pk] for pk in some if (agents[key], pk) in found]
+        for key, some in traces.items()
     }
 
 
-def _recorded(agent_id: int, rows: Sequence[GroupRow]) -> dict[int, _Side]:
+def _recorded(agents: Mapping[int, int], rows: Sequence[GroupRow]) -> dict[int, _Side]:
     """By id of a group what was recorded of its case in the pipeline."""
     of_trace = {
         row.group.pk: row.group.case.trace
@@ -137,23 +159,21 @@ def _recorded(agent_id: int, rows: Sequence[GroupRow]) -> dict[int, _Side]:
         pk: [one.pk] if one.task_id is None else trials[one.task_id]
         for pk, one in of_trace.items()
     }
-    return _conducts(agent_id, wanted)
+    return _conducts(agents, wanted)
 
 
 def _group(
     row: GroupRow,
-    scores: Mapping[int, AgentTaskScore],
-    alone: Mapping[int, _Side],
+    score: AgentTaskScore | None,
+    ours: _Side,
     recorded: _Side | None,
 ) -> GroupScore:
-    task_id = row.group.task_id or 0
-    ours = list(alone.get(task_id, ()))
     if recorded is None:
-        return GroupScore(scores.get(task_id), None)
+        return GroupScore(score, None)
     runs = [*ours, *_without_recording(row)]
     case = row.group.case
     return GroupScore(
-        score=scores.get(task_id),
+        score=score,
         beside=beside(recorded, runs),
         contracts=contracts_beside(_contracts(recorded), _contracts(ours)),
         recorded_task=case.trace.task_id if case and case.trace else None,

@@ -103,7 +103,8 @@ def _of_openai() -> dict[str, forms.Field]:
         "parameters": area(
             "Further parameters",
             most=20_000,
-            hint="A JSON object, sent as it is. Temperature and seed come with a batch.",
+            hint="A JSON object, sent as it is. Temperature and seed come with a batch, "
+            "before these; a temperature of null is never sent.",
             example='{"top_p": 1}',
         ),
     }

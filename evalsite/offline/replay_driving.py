@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -23,7 +20,7 @@ from apps.engine.replay.run import (
     RunError,
     TargetKind,
 )
-from apps.engine.replay.stubs import Handler, StubSession
+from apps.engine.replay.stubs import StubSession
 from apps.engine.replay.turns import Api
 from apps.isolation.client import Reach
 from apps.isolation.hooks import Hooks, NotNow
@@ -38,6 +35,7 @@ from apps.isolation.local_code import (
 from apps.isolation.model_endpoint import EndpointOrder, run_endpoint
 from apps.isolation.model_relay import relay_of
 from apps.isolation.sandbox import Allowed, Relay, SandboxOrder
+from apps.isolation.stub_handlers import handler_in_sandbox
 from apps.replays.target_settings import (
     CallableSettings,
     CommandSettings,
@@ -46,7 +44,7 @@ from apps.replays.target_settings import (
 )
 from evalsite.offline.replay_budget import Purse
 from evalsite.offline.replay_stub_server import OpenStubs, StubServer
-from evalsite.offline.replay_target import CannotReplay, OfflineTarget
+from evalsite.offline.replay_target import OfflineTarget
 
 _SAYING: Final = "That is our fault and says nothing of the agent."
 
@@ -70,11 +68,15 @@ class Drivers:
     def __init__(
         self, target: OfflineTarget, *, purse: Purse, server: StubServer
     ) -> None:
-        """Raises `CannotReplay` where a handler cannot be loaded."""
         self._target = target
         self._purse = purse
         self._server = server
-        self._handlers = {name: handler_of(name) for name in target.stubs.handlers}
+        self._handlers = {
+            name: handler_in_sandbox(
+                self._sandbox(name, allowed=target.granted.handlers)
+            )
+            for name in target.stubs.handlers
+        }
         self._by_kind: dict[TargetKind, Callable[[OneRun, Hooks], Ran]] = {
             TargetKind.OPENAI: self._model,
             TargetKind.HTTP: self._agent,
@@ -176,23 +178,31 @@ class Drivers:
             case = msgspec.structs.replace(case, model=model)
         return LocalOrder(
             case=case,
-            sandbox=SandboxOrder(
-                target=words,
-                allowed=Allowed(
-                    callables=frozenset(target.granted.callables),
-                    commands=frozenset(target.granted.commands),
-                ),
-                limits=target.run_limits,
-                python=target.python,
-                code=target.code,
-                readable=target.readable,
-                env=target.env,
+            sandbox=msgspec.structs.replace(
+                self._sandbox(words, allowed=target.granted.callables),
                 secrets=(target.secret,) if target.secret else (),
-                least=target.least,
                 relay=self._relay(order, hooks),
             ),
             temperature=order.regime.temperature,
             seed=order.seed,
+        )
+
+    def _sandbox(
+        self, words: str | tuple[str, ...], *, allowed: Sequence[str]
+    ) -> SandboxOrder:
+        target = self._target
+        return SandboxOrder(
+            target=words,
+            allowed=Allowed(
+                callables=frozenset(allowed),
+                commands=frozenset(target.granted.commands),
+            ),
+            limits=target.run_limits,
+            python=target.python,
+            code=target.code,
+            readable=target.readable,
+            env=target.env,
+            least=target.least,
         )
 
     def _relay(self, order: OneRun, hooks: Hooks) -> Relay | None:
@@ -226,19 +236,6 @@ def _words(of: Any) -> str | tuple[str, ...]:
         return of.callable
     assert isinstance(of, CommandSettings)  # noqa: S101 - the only other local kind
     return (of.command, *of.arguments)
-
-
-def handler_of(name: str) -> Handler:
-    """A handler that the caller allowed, from the folder of the call or the library."""
-    module, _, attribute = name.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        found: Handler = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise CannotReplay(f"The handler “{name}” cannot be loaded: {error}.") from None
-    return found
 
 
 def _not_made(kind: ErrorKind, sentence: str) -> Ran:

@@ -252,8 +252,8 @@ def _stubs(value: dict[str, Any], granted: Granted) -> StubPlan:
     unknown = [name for name in plan.handlers if name not in granted.handlers]
     if unknown:
         raise CannotReplay(
-            f"The handler “{unknown[0]}” is not allowed; handlers run in this process, "
-            "so name it with --handler MODULE:NAME if you trust it."
+            f"The handler “{unknown[0]}” is not allowed; name it with "
+            "--handler MODULE:NAME. It runs in the sandbox."
         )
     return plan
 

@@ -10,6 +10,7 @@ import msgspec
 
 from apps.engine.replay.regimes import regime_in_words
 from apps.engine.replay.run import AnswerSource, EffectKind, ErrorKind, Regime
+from apps.replays.results import LEVELS as LEVELS
 from apps.replays.transitions import BatchState, RunState
 from apps.web.words import number_in_words
 
@@ -63,11 +64,6 @@ RUN_WORDS: Final[Mapping[str, StateWord]] = {
     RunState.CANCELLED: StateWord(
         "cancelled", "ban", "", "The batch was cancelled before it was run."
     ),
-}
-LEVELS: Final = {
-    "namespaces": "namespaces, Landlock and seccomp",
-    "landlock_seccomp": "Landlock and seccomp",
-    "none": "no isolation of the process",
 }
 EFFECTS: Final[Mapping[EffectKind, str]] = {
     EffectKind.FILE_WRITE: "write a file",

@@ -169,7 +169,7 @@ def _add_allowed(parser: CommandParser) -> None:
         ("allow", "HOST:PORT", "a host that is not public and may be called"),
         ("callable", "MODULE:NAME", "a callable that may run; alone it is the target"),
         ("command", "PATH", "a program that may run"),
-        ("handler", "MODULE:NAME", "a handler of stubs that may run in this process"),
+        ("handler", "MODULE:NAME", "a handler of stubs that may run in the sandbox"),
     ):
         parser.add_argument(
             f"--{name}", action="append", default=[], metavar=metavar, help=words
