@@ -46,6 +46,9 @@ task_reject_on_worker_lost = True
 worker_prefetch_multiplier = 1
 worker_hijack_root_logger = False
 worker_cancel_long_running_tasks_on_connection_loss = False
+# A new child on a busy machine may need longer than the usual 4 s to say that it is up,
+# and would be ended just before.
+worker_proc_alive_timeout = 30.0
 task_serializer = "json"
 accept_content = ["json"]
 task_publish_retry = False

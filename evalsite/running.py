@@ -59,6 +59,7 @@ class Serving(BaseSettings):
     worker_processes: int = Field(default=2, ge=1)
     replay_processes: int = Field(default=2, ge=0)
     postgres_user: str = ""
+    replay_stub_url: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,7 @@ class _Starting:
     supervisor: Supervisor
     stop: StopRequest
     say: Callable[[str], None]
+    address: str = ""
 
     def start(self, account: Account | None) -> None:
         """Start everything, in the order in which it is needed, and report."""
@@ -127,11 +129,12 @@ class _Starting:
         port = free_port(serving.bind, serving.port)
         if port != serving.port:
             self.say(f"Port {serving.port} is taken; using {port}.")
+        self.address = f"http://{_shown_host(serving.bind)}:{port}"
         for plan in self._site_plans(port):
             self._check()
             self.supervisor.start(plan, rank=_SITE)
         self._wait_for_web(port)
-        self._report(port, sign_in)
+        self._report(sign_in)
 
     def _check(self) -> None:
         if self.stop.wanted():
@@ -186,7 +189,9 @@ class _Starting:
             name=name,
             command=(sys.executable, *words),
             log=self.places.log(name),
-            environment=site_environment(self.site, self.places, os.environ),
+            environment=site_environment(
+                self.site, self.places, os.environ, address=self.address
+            ),
             folder=PROJECT_DIR,
         )
 
@@ -246,8 +251,8 @@ class _Starting:
                 )
             time.sleep(0.1)
 
-    def _report(self, port: int, sign_in: str) -> None:
-        address = f"http://{_shown_host(self.site.serving.bind)}:{port}"
+    def _report(self, sign_in: str) -> None:
+        address = self.address
         once = f"  Sign in    {address}{sign_in}  (works once)\n" if sign_in else ""
         self.say(
             "\nEvalsite is running.\n\n"
@@ -260,15 +265,20 @@ class _Starting:
 
 
 def site_environment(
-    site: Site, places: Places, environ: Mapping[str, str]
+    site: Site, places: Places, environ: Mapping[str, str], *, address: str = ""
 ) -> dict[str, str]:
-    """Return the environment of the site's children: the addresses, and our mark."""
+    """Return the environment of the site's children: the addresses, and our mark.
+
+    `address` is where the site listens; agents reach their stubs there unless the
+    operator says otherwise.
+    """
     database_url, redis_url = embedded_urls(places.data_dir)
     return {
         **environ,
         "DATABASE_URL": site.database_url or database_url,
         "REDIS_URL": site.redis_url or redis_url,
         "EVALSITE_DATA_DIR": str(places.data_dir),
+        "EVALSITE_REPLAY_STUB_URL": site.serving.replay_stub_url or address,
         "PYTHONUNBUFFERED": "1",
         _MARK: str(places.data_dir),
     }

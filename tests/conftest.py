@@ -45,7 +45,7 @@ def uploads_dir(uploads_folders, settings):
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup) -> Iterator[None]:  # noqa: ARG001
+def django_db_setup(django_db_setup) -> Iterator[None]:
     """The test database, of which each test that commits empties what it has filled."""
     with pytest.MonkeyPatch.context() as patch:
         empty_quickly(patch)

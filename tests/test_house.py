@@ -26,6 +26,7 @@ from evalsite.celery import app as celery
 from evalsite.running import Serving
 from evalsite.settings import Environment
 from tests.conftest import ROOT
+from tests.each import for_each
 from tests.tree import dotted, files, imports, syntax, text
 
 ENGINE = files(".py", under=("apps/engine",))
@@ -35,7 +36,7 @@ QUESTIONS = ("observes", "null_model", "material_when", "next_step")
 class TestChecks:
     """A check says what it does before it says anything else."""
 
-    every = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.slug)
+    every = for_each("check", CHECKS, ids=lambda check: check.slug)
 
     @every
     def test_it_answers_its_four_questions(self, check):
@@ -69,7 +70,7 @@ class TestChecks:
 class TestFormats:
     """A format is described to people and named in tests."""
 
-    every = pytest.mark.parametrize("reader", FORMATS, ids=lambda one: one.slug)
+    every = for_each("reader", FORMATS, ids=lambda one: one.slug)
 
     @every
     def test_it_is_described(self, reader):
@@ -132,7 +133,7 @@ class TestSettings:
     def test_the_example_has_every_setting_and_no_other(self):
         assert set(self.example()) == set(_settings()) | OTHER_VARIABLES
 
-    @pytest.mark.parametrize("name", _settings())
+    @for_each("name", _settings())
     def test_the_example_shows_the_default(self, name):
         default, shown = _settings()[name], self.example()[name]
         if isinstance(default, bool):
@@ -142,14 +143,14 @@ class TestSettings:
         elif isinstance(default, str):
             assert shown == default
 
-    @pytest.mark.parametrize("name", sorted(OTHER_VARIABLES))
+    @for_each("name", sorted(OTHER_VARIABLES))
     def test_what_else_is_in_the_example_is_read_somewhere(self, name):
         places = [ROOT / "docker-compose.yml", ROOT / "manage.py", ROOT / "Makefile"]
         places += [ROOT / path for path in files(".py", under=("evalsite", "tests"))]
         this = Path(__file__)
         assert any(name in path.read_text() for path in places if path != this)
 
-    @pytest.mark.parametrize("name", _settings())
+    @for_each("name", _settings())
     def test_the_readme_has_it_in_its_table(self, name):
         readme = (ROOT / "README.md").read_text()
         part = readme[readme.index("\n## Configuration") :]
@@ -174,7 +175,7 @@ class TestTasks:
         assert len(_tasks()) >= 3
         assert all(name.startswith("pipeline.") for name in _tasks())
 
-    @pytest.mark.parametrize("name", sorted(_tasks()))
+    @for_each("name", sorted(_tasks()))
     def test_it_takes_ids_by_name_and_arguments_of_later_versions(self, name):
         parameters = list(inspect.signature(_tasks()[name].run).parameters.values())
         *ids, later = parameters
@@ -202,7 +203,7 @@ CLOCKS = {
 }
 
 
-@pytest.mark.parametrize("path", ENGINE, ids=str)
+@for_each("path", ENGINE, ids=str)
 def test_the_engine_reads_no_clock_no_network_and_no_chance(path):
     named = list(imports(path))
     for name in named:
@@ -219,7 +220,7 @@ def test_the_engine_reads_no_clock_no_network_and_no_chance(path):
             assert chain == "random.Random"
 
 
-@pytest.mark.parametrize("path", ENGINE, ids=str)
+@for_each("path", ENGINE, ids=str)
 def test_what_waits_on_the_disk_is_sealed(path):
     """A project may keep no bodies: a plain temporary file would hold them in clear."""
     is_the_sealed_one = path.as_posix().endswith("apps/engine/privacy/sealed.py")
@@ -277,13 +278,13 @@ class TestTheArchitecturePage:
 
     page = property(lambda self: (ROOT / "apps/README.md").read_text())
 
-    @pytest.mark.parametrize(
+    @for_each(
         "name", sorted(p.parent.name for p in (ROOT / "apps").glob("*/__init__.py"))
     )
     def test_it_names_every_app(self, name):
         assert re.search(rf"\b{name}/|`{name}`|^{name}\b", self.page, re.MULTILINE)
 
-    @pytest.mark.parametrize(
+    @for_each(
         "name",
         sorted(
             path.name if path.suffix else f"{path.name}/"
@@ -312,7 +313,7 @@ OUR_MODELS = [
 ]
 
 
-@pytest.mark.parametrize("model", OUR_MODELS, ids=lambda model: model.__name__)
+@for_each("model", OUR_MODELS, ids=lambda model: model.__name__)
 def test_what_may_be_missing_has_no_default_that_looks_recorded(model):
     guessed = [
         field.name
@@ -335,9 +336,7 @@ TOTAL: list[tuple[str, dict[Any, Any], type[Enum]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("table", "enum"), [pytest.param(t, e, id=name) for name, t, e in TOTAL]
-)
+@for_each(("table", "enum"), [pytest.param(t, e, id=name) for name, t, e in TOTAL])
 def test_a_table_over_an_enum_has_a_row_for_each_of_its_members(table, enum):
     assert set(table) == set(enum)
 
@@ -354,8 +353,8 @@ class TestStateMachines:
         acts = {act for _, act in review.NEXT}
         assert set(review.Act) - acts == {review.Act.OPENED}
 
-    @pytest.mark.parametrize("state", review.SignalState)
-    @pytest.mark.parametrize("act", review.Act)
+    @for_each("state", review.SignalState)
+    @for_each("act", review.Act)
     def test_what_may_not_follow_is_refused_in_a_sentence(self, state, act):
         if (state, act) in review.NEXT:
             assert review.following(state, act) is review.NEXT[state, act]
@@ -367,8 +366,8 @@ class TestStateMachines:
         reached = {state for following in uploads.NEXT.values() for state in following}
         assert reached == set(uploads.UploadState)
 
-    @pytest.mark.parametrize("state", uploads.UploadState)
-    @pytest.mark.parametrize("following", uploads.UploadState)
+    @for_each("state", uploads.UploadState)
+    @for_each("following", uploads.UploadState)
     def test_what_may_not_follow_an_upload_is_refused(self, state, following):
         if following in uploads.NEXT[state]:
             uploads.check_can_follow(state, following)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from django.template import engines
 
+from tests.each import for_each
 from tests.tree import files, text
 
 TEMPLATES = files(".html", under=("templates",))
@@ -24,25 +24,25 @@ class TestPages:
         assert len(ours) > 500
         assert [path for path in ours if re.search(unsafe, text(path))] == []
 
-    @pytest.mark.parametrize("path", SCRIPTS, ids=str)
+    @for_each("path", SCRIPTS, ids=str)
     def test_a_script_makes_no_html_and_no_code_of_strings(self, path):
         unsafe = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function"
         assert not re.search(unsafe, text(path))
 
-    @pytest.mark.parametrize("path", TEMPLATES, ids=str)
+    @for_each("path", TEMPLATES, ids=str)
     def test_a_template_holds_no_script_of_its_own(self, path):
         for tag in re.findall(r"<script\b[^>]*>", text(path)):
             assert "src=" in tag or 'type="application/json"' in tag, tag
         assert "<style" not in text(path)
 
-    @pytest.mark.parametrize("path", [*TEMPLATES, *SCRIPTS], ids=str)
+    @for_each("path", [*TEMPLATES, *SCRIPTS], ids=str)
     def test_nothing_carries_style_or_handlers_in_attributes(self, path):
         source = text(path)
         assert not re.search(r"""[\s"'<]style\s*=\s*["'{]""", source)
         assert not re.search(r"""[\s"'<]on[a-z]+\s*=\s*["'{]""", source)
         assert "javascript:" not in source
 
-    @pytest.mark.parametrize("path", TEMPLATES, ids=str)
+    @for_each("path", TEMPLATES, ids=str)
     def test_a_page_loads_nothing_from_elsewhere(self, path):
         source = text(path).replace("http://www.w3.org/", "")
         assert not re.search(r"""(src|href|action)\s*=\s*["'](https?:)?//""", source)

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from apps.engine.checks import CHECKS, OLDER
+from tests.each import for_each
 from tests.tree import files, text
 
 # What only a decision or a second measure could say, and words that promise certainty.
@@ -69,7 +68,7 @@ def said(path: Path) -> Iterator[str]:
             yield node.value
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "found"),
     [
         ("Decay detected", ["detected"]),
@@ -83,19 +82,19 @@ def test_the_words_are_found(words, found):
     assert too_much(words) == found
 
 
-@pytest.mark.parametrize("path", [*SAYING, *PAGES], ids=str)
+@for_each("path", [*SAYING, *PAGES], ids=str)
 def test_no_string_says_more_than_was_observed(path):
     for words in said(path):
         assert too_much(words) == [], words
 
 
-@pytest.mark.parametrize("path", TEMPLATES, ids=str)
+@for_each("path", TEMPLATES, ids=str)
 def test_no_page_says_more_than_was_observed(path):
     words = re.sub(r"\{%.*?%\}|\{\{.*?\}\}|<[^>]*>", " ", text(path))
     assert too_much(words) == []
 
 
-@pytest.mark.parametrize("path", SAYING, ids=str)
+@for_each("path", SAYING, ids=str)
 def test_a_check_never_calls_what_it_gives_a_finding(path):
     if path.parts[:3] not in {
         ("apps", "engine", "checks"),
@@ -107,9 +106,7 @@ def test_a_check_never_calls_what_it_gives_a_finding(path):
             assert words[: found.start()].endswith("not by itself a "), words
 
 
-@pytest.mark.parametrize(
-    "check", [*CHECKS, *OLDER], ids=lambda c: f"{c.slug} {c.version}"
-)
+@for_each("check", [*CHECKS, *OLDER], ids=lambda c: f"{c.slug} {c.version}")
 def test_the_texts_of_a_check_say_no_more_than_its_level(check):
     for words in (
         check.label,

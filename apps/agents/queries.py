@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 import msgspec
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Lower
 
 from apps.agents.models import (
@@ -113,6 +113,29 @@ def with_a_name(project_id: int) -> QuerySet[Agent]:
 def named_agents(project_id: int) -> list[Agent]:
     """The agents that a name stands for, by what people call them."""
     return list(with_a_name(project_id).order_by(Lower("name"), "pk"))
+
+
+def agent_now(agent: Agent) -> int:
+    """The id of the agent that the name of this one stands for now. One query."""
+    rows = AgentName.objects.filter(project_id=agent.project_id, key=agent.key)
+    return rows.values_list("agent_id", flat=True).first() or agent.pk
+
+
+def agents_behind(agent_id: int) -> QuerySet[Agent, int]:
+    """The ids of an agent and of those that were merged into it, for a query."""
+    merged = AgentName.objects.filter(
+        agent_id=agent_id, project_id=OuterRef("project_id"), key=OuterRef("key")
+    )
+    rows = Agent.objects.filter(Q(pk=agent_id) | Exists(merged))
+    return rows.values_list("pk", flat=True)
+
+
+def agents_of_keys(project_id: int, keys: QuerySet[Any]) -> list[Agent]:
+    """The agents for which these keys stand now, by name. One query."""
+    names = AgentName.objects.filter(project_id=project_id, key__in=keys)
+    return list(
+        Agent.objects.filter(pk__in=names.values("agent_id")).order_by("name", "pk")
+    )
 
 
 def names_of(agent: Agent) -> list[AgentName]:

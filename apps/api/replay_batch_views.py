@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.permissions import Scope
+from apps.agents.queries import agent_now
 from apps.api.asking import following, one_of, whole
 from apps.api.refusals import BadRequest, FileTooLarge
 from apps.api.replay_documents import (
@@ -53,7 +54,6 @@ from apps.replays.transitions import BatchState, NotPossibleNow
 from apps.traces.queries import engine_trace
 from apps.verdicts.replayed import (
     NOT_SCORED,
-    agent_now,
     decisions_in_batch,
     decisions_of,
     group_scores,
@@ -133,7 +133,9 @@ class Batches(ReplayView):
 def _batch(batch: Batch, request: Request) -> dict[str, Any]:
     """A batch with its progress, its groups, and the curve of a memory test."""
     rows = group_rows(batch)
-    scores = group_scores(agent_now(batch.agent), rows)
+    # The last answers of a memory test are no decisions.
+    compared = [] if is_memory(batch) else rows
+    scores = group_scores(agent_now(batch.agent), compared)
     counts = _sum([row.counts for row in rows])
     return {
         **batch_document(BatchRow(batch, counts), request),
@@ -157,7 +159,11 @@ def _sum(counts: list[RunCounts]) -> RunCounts:
 def _memory(batch: Batch) -> dict[str, Any] | None:
     if not is_memory(batch):
         return None
-    return burial_document(burial_of_batch(batch, judged_runs(batch)))
+    try:
+        return burial_document(burial_of_batch(batch, judged_runs(batch)))
+    except ValueError:
+        # A test that another version wrote: nothing is said of it.
+        return None
 
 
 class OneBatch(ReplayView):
@@ -217,7 +223,8 @@ class OneRun(ReplayView):
         """Its ending, proof, effects, attempts, and what answered its tools."""
         run = _run_of(self.project.pk, run_id)
         agent_id = agent_now(run.batch.agent)
-        traces = [] if run.trace_id is None else [run.trace_id]
+        is_decided = run.trace_id is not None and not is_memory(run.batch)
+        traces = [run.trace_id] if is_decided and run.trace_id else []
         document = run_document(
             run,
             attempts=attempts_of(run),

@@ -151,7 +151,10 @@ def progress_document(found: Progress) -> dict[str, Any]:
         "spent": {
             "calls": found.spent_calls,
             "tokens": found.spent_tokens,
-            "money": found.spent_money,
+            # Nothing counted and something unknown is no 0.
+            "money": (
+                found.spent_money if found.is_money_known or found.spent_money else None
+            ),
             "is_money_known": found.is_money_known,
         },
         "reserved": {
@@ -164,7 +167,7 @@ def progress_document(found: Progress) -> dict[str, Any]:
 
 def plan_document(batch: Batch) -> dict[str, Any]:
     """What was frozen with a batch, and what was estimated before it started."""
-    return {"plan": batch.plan, "estimate": batch.estimate, "result": batch.result}
+    return {"plan": batch.plan, "estimate": batch.estimate}
 
 
 def group_document(
@@ -300,7 +303,7 @@ def run_document(
         "money": run.money,
         "started_at": run.started_at,
         "finished_at": run.finished_at,
-        "attempts": [_attempt(one) for one in attempts],
+        "attempts": [_attempt(one, is_priced=_is_priced(run)) for one in attempts],
         "stub_calls": [_stub_call(one) for one in stub_calls],
         **_recording(run, request),
     }
@@ -325,7 +328,11 @@ def _decided(conduct: Conduct) -> dict[str, Any]:
     }
 
 
-def _attempt(one: RunAttempt) -> dict[str, Any]:
+def _is_priced(run: Run) -> bool:
+    return run.batch.plan.get("price") is not None
+
+
+def _attempt(one: RunAttempt, *, is_priced: bool) -> dict[str, Any]:
     return {
         "attempt": one.number,
         "ending": one.ending or None,
@@ -334,7 +341,7 @@ def _attempt(one: RunAttempt) -> dict[str, Any]:
         "retry_after": one.retry_after,
         "calls": one.calls,
         "tokens": one.spent_tokens,
-        "money": one.spent_money,
+        "money": one.spent_money if is_priced or not one.spent_tokens else None,
         "started_at": one.started_at,
         "ended_at": one.ended_at,
     }

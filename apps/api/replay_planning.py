@@ -39,6 +39,7 @@ from apps.replays.planning import (
     Caps,
     NewBatch,
     Plan,
+    stored_estimate,
 )
 from apps.replays.prices_file import known_prices, price_of
 from apps.replays.queries import chosen_cases
@@ -198,7 +199,7 @@ class _Shared(msgspec.Struct, frozen=True):
             name=self.asked.name,
             plan=plan,
             caps=self.asked.caps.caps(),
-            estimate=estimate_document(found),
+            estimate=stored_estimate(found),
             signal=self.asked.signal,
             **more,
         )
@@ -253,12 +254,6 @@ def _test(value: Any) -> MemoryTest:
     except BadDefinition as error:
         where = f".{error.field}" if error.field else ""
         raise BadRequest(f"“memory{where}”: {error}") from None
-
-
-def estimate_document(found: Estimate) -> dict[str, Any]:
-    """An estimate as it is kept with a batch; `micros` are millionths of `currency`."""
-    value: dict[str, Any] = msgspec.to_builtins(found)
-    return {**value, "sentence": found.sentence}
 
 
 def _check(project_id: int, asked: AskedBatch) -> None:

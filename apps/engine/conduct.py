@@ -200,8 +200,9 @@ class _Read:
         if any(one.removed not in _NO_ACTS for one in self.calls.get(owner, ())):
             return True
         # A wrapper of the whole run repeats what the agents below it said.
+        # In a replay there is nobody below, also where the agent has no name.
         is_named = owner is not None and self.trace.invocations[owner].agent is not None
-        return is_named and any(
+        return (is_named or "replay" in self.trace.metadata) and any(
             step.kind is StepKind.AGENT and _given_back(step) is not None
             for step in own
         )

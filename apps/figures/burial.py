@@ -183,7 +183,7 @@ def _marks(
 
 def _layout(burial: Burial, rows: list[dict[str, Any]]) -> dict[str, Any]:
     depths = [str(point.depth) for point in burial.whole.points]
-    floor = min(0.5, 0.08 + 0.075 * len(rows)) if rows else 0.0
+    floor = min(0.5, 0.08 + 0.1 * len(rows)) if rows else 0.0
     layout: dict[str, Any] = {
         "showlegend": 1 < len(burial.facts) <= MOST_STEPS,
         "legend": {"orientation": "h", "y": 1.16, "x": 0},
@@ -191,7 +191,7 @@ def _layout(burial: Burial, rows: list[dict[str, Any]]) -> dict[str, Any]:
             "type": "category",
             "categoryorder": "array",
             "categoryarray": depths,
-            "title": {"text": "turns between telling and asking (tested depths)"},
+            "title": {"text": "turns in between (tested depths)"},
             "showgrid": False,
             "anchor": "y2" if rows else "y",
         },
@@ -210,6 +210,9 @@ def _layout(burial: Burial, rows: list[dict[str, Any]]) -> dict[str, Any]:
             "type": "category",
             "categoryorder": "array",
             "categoryarray": [one["name"] for one in reversed(rows)],
+            "tickmode": "array",
+            "tickvals": [one["name"] for one in rows],
+            "ticktext": [_in_two_lines(one["name"]) for one in rows],
             "range": [-0.6, len(rows) - 0.4],
             "domain": [0, floor - 0.06],
             "automargin": True,
@@ -302,6 +305,16 @@ def _reach(point: DepthPoint, *, is_upper: bool) -> float:
         return 0.0
     end = point.interval.high if is_upper else point.interval.low
     return abs(100 * end - share)
+
+
+def _in_two_lines(words: str) -> str:
+    """On a telephone a long label would leave no room for the curve."""
+    if len(words) <= _LONGEST // 2:
+        return words
+    middle = len(words) / 2
+    spaces = [place for place, sign in enumerate(words) if sign == " "]
+    place = min(spaces, key=lambda one: abs(one - middle), default=len(words))
+    return f"{words[:place]}<br>{words[place + 1 :]}".removesuffix("<br>")
 
 
 def _short(name: str) -> str:

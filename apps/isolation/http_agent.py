@@ -52,7 +52,7 @@ from apps.isolation.masking import Mask
 from apps.isolation.model_calls import LEAKED, beginning_of, masked_error
 from apps.isolation.run_time import CallFailed
 
-LEVEL: Final = "somewhere else, tools stubbed"
+LEVEL: Final = "elsewhere, stubbed"
 HOLDS: Final = (
     "No code of the agent runs here: it is asked over HTTP.",
     "Its tools were given to it as addresses of stubs of this run only.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from apps.agents.queries import agent_now
 from apps.pipeline.scoring import is_behind
 from apps.replays.batch_queries import GroupRow, group_rows, is_memory
 from apps.replays.models import Batch
@@ -13,7 +14,7 @@ from apps.replays.transitions import BatchState
 from apps.review.models import Signal
 from apps.review.operations import return_from_experiment
 from apps.review.transitions import Verdict
-from apps.verdicts.replayed import agent_now, group_scores
+from apps.verdicts.replayed import group_scores
 
 PATIENCE = timedelta(minutes=1)
 """So long the scores of a batch are waited for; the signal comes back without them then."""

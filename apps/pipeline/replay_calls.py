@@ -21,6 +21,7 @@ from django.db import connection
 from apps.engine.replay.retrying import may_have_been_billed
 from apps.engine.replay.run import ErrorKind, ModelCalled, RunError, ToolAnswer
 from apps.engine.replay.stubs import StubSession
+from apps.engine.trace import Usage
 from apps.isolation.hooks import Cancelled, Hooks, NotNow, OverBudget, WorstCase
 from apps.pipeline.replay_rates import Rates
 from apps.pipeline.replay_watch import Watch
@@ -60,6 +61,20 @@ class Price(msgspec.Struct, frozen=True):
         if value is None:
             return None
         return cls(Decimal(value["input"]), Decimal(value["output"]))
+
+
+def used_tokens(usage: Usage) -> tuple[int, int] | None:
+    """Input and output tokens of one call, `None` where they are not known.
+
+    Some count reasoning beside the output: the rest is taken for output.
+    """
+    given, made = usage.input_total, usage.output_total
+    if given is None or made is None:
+        return None
+    made += max(0, (usage.total or 0) - given - made)
+    if not min(given, made) >= 0 or given + made > _MOST_TOKENS:
+        return None
+    return given, made
 
 
 def cost_of(price: Price | None, given: int, made: int) -> Cost:
@@ -195,14 +210,8 @@ class Calls:
     def _used(self, event: ModelCalled) -> Cost | None:
         if not may_have_been_billed(event):
             return Cost(0, Decimal(0))
-        given, made = event.usage.input_total, event.usage.output_total
-        if given is None or made is None:
-            return None
-        # Some count reasoning beside the output: the rest is taken for output.
-        made += max(0, (event.usage.total or 0) - given - made)
-        if not min(given, made) >= 0 or given + made > _MOST_TOKENS:
-            return None
-        return cost_of(self._pace.price, given, made)
+        used = used_tokens(event.usage)
+        return None if used is None else cost_of(self._pace.price, *used)
 
     def _settle(self, used: Cost | None) -> None:
         reserved, self._held.reserved = self._held.reserved, None

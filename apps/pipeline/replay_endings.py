@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final
 
 import msgspec
@@ -19,11 +20,12 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from apps.accounts.models import Project
 from apps.engine.formats.evalsite_writer import dump
 from apps.engine.replay.recording import RunTitle, trace_of
+from apps.engine.replay.retrying import may_have_been_billed
 from apps.engine.replay.run import Ending, ErrorKind, ModelCalled, Proof, Ran, RunError
 from apps.engine.trace import Trace
 from apps.isolation.hooks import NotNow
 from apps.pipeline.privacy import Privacy
-from apps.pipeline.replay_calls import Calls, Price, cost_of
+from apps.pipeline.replay_calls import Calls, Price, cost_of, used_tokens
 from apps.pipeline.replay_orders import Order
 from apps.pipeline.scoring import wake_scoring
 from apps.replays.models import Batch
@@ -55,6 +57,8 @@ STATES: Final = {
 }
 _AGAIN: Final = (0.2, 0.5, 1.0, 2.0, 4.0)
 _LONGEST_PRINTED: Final = 1_000_000
+_MOST_MONEY: Final = Decimal(10**8)
+"""What the column of a run cannot hold is taken for not known."""
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,6 +204,8 @@ class _Ending:
         money = None
         if given is not None and made is not None:
             money = cost_of(price, given, made).money
+        if money is not None and money >= _MOST_MONEY:
+            money = None
         error = ran.error
         return {
             "error_kind": "" if error is None else error.kind.value,
@@ -239,19 +245,14 @@ def _usage(ran: Ran) -> tuple[int | None, int | None]:
     Calls that were turned away used none.
     """
     used = [
-        event.usage
+        used_tokens(event.usage)
         for event in ran.events
-        if isinstance(event, ModelCalled) and event.error is None
+        if isinstance(event, ModelCalled) and may_have_been_billed(event)
     ]
-    return (
-        _sum([one.input_total for one in used]),
-        _sum([one.output_total for one in used]),
-    )
-
-
-def _sum(counts: list[int | None]) -> int | None:
-    known = [one for one in counts if one is not None]
-    return sum(known) if known and len(known) == len(counts) else None
+    known = [one for one in used if one is not None]
+    if not known or len(known) < len(used):
+        return None, None
+    return sum(given for given, _ in known), sum(made for _, made in known)
 
 
 class _Kept:

@@ -29,7 +29,7 @@ from apps.pipeline.replay_endings import (
     nothing_made,
     postpone,
 )
-from apps.pipeline.replay_memory import run_memory
+from apps.pipeline.replay_memory import judged_unbegun, run_memory
 from apps.pipeline.replay_orders import (
     CannotRun,
     Driver,
@@ -147,6 +147,9 @@ class _Run:
         return state
 
     def _finish(self, done: Done) -> RunState:
+        if self._order.depth is not None and done.judged is None:
+            unbegun = judged_unbegun(self._order, done.ran)
+            done = msgspec.structs.replace(done, judged=unbegun)
         return finish(self._claim, self._order, done, now=self._clock())
 
     def _pace(self, rates: Rates) -> Pace:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 
 from apps.agents.models import Agent
+from apps.agents.queries import agents_behind, agents_of_keys
 from apps.replays.models import (
     Batch,
     BatchKind,
@@ -106,7 +107,7 @@ def batch_rows(project_id: int, where: BatchFilter) -> list[BatchRow]:
     """The newest batches that the filter lets through, one more than a page. Two queries."""
     rows = Batch.objects.filter(project_id=project_id).defer("plan", "estimate")
     if where.agent is not None:
-        rows = rows.filter(agent_id=where.agent)
+        rows = rows.filter(agent_id__in=agents_behind(where.agent))
     if where.state:
         rows = rows.filter(state=where.state)
     if where.before is not None:
@@ -141,8 +142,8 @@ def inventory(project_id: int) -> Inventory:
 
 def agents_with_batches(project_id: int) -> list[Agent]:
     """The agents that were ever run alone in a project, by name. One query."""
-    ids = Batch.objects.filter(project_id=project_id).values("agent_id")
-    return list(Agent.objects.filter(pk__in=ids).order_by("name", "pk"))
+    run = Batch.objects.filter(project_id=project_id)
+    return agents_of_keys(project_id, run.values("agent__key"))
 
 
 class GroupRow(msgspec.Struct, frozen=True):
@@ -346,9 +347,3 @@ def numbers_of_batches(project_id: int) -> tuple[int, int]:
 def is_memory(batch: Batch) -> bool:
     """Whether a batch is a memory test."""
     return batch.kind == BatchKind.MEMORY.value
-
-
-def plan_of(batch: Batch) -> dict[str, Any]:
-    """The frozen plan as it is stored."""
-    plan: dict[str, Any] = batch.plan
-    return plan

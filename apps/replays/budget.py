@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import DataError, connection, transaction
 from django.db.models import (
     DurationField,
     Exists,
@@ -250,9 +250,18 @@ def settle(reserved: Reserved, used: Cost | None) -> None:
     """Take what a call cost out of what was reserved for it.
 
     `None` is a usage that is not known: the worst counts as spent then, as it does
-    where a price is not known. Raises `NotHeld` where that was done already, because
-    the worker was taken for dead.
+    where a price is not known. A cost that no column can hold is not known either.
+    Raises `NotHeld` where that was done already, because the worker was taken for dead.
     """
+    try:
+        _settle(reserved, used)
+    except DataError:
+        if used is None:
+            raise
+        _settle(reserved, None)
+
+
+def _settle(reserved: Reserved, used: Cost | None) -> None:
     payer, worst = reserved.payer, reserved.worst
     spent = worst if used is None else used
     money = spent.money or _NOTHING

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from apps.agents.models import Agent
+from apps.agents.queries import agent_now, agents_behind
 from apps.replays.models import BatchKind, Group, Run
 from apps.replays.transitions import EXECUTED
 
@@ -17,7 +18,7 @@ def let_count(*, run_id: int) -> bool:
     the agent. A group that a later batch has overtaken does not count. Safe to run
     twice.
     """
-    group = Group.objects.select_related("batch").get(runs=run_id)
+    group = Group.objects.select_related("batch__agent").get(runs=run_id)
     if group.task_id is None:
         task_id = Run.objects.values_list("trace__task_id", flat=True).get(pk=run_id)
         Group.objects.filter(pk=group.pk).update(task_id=task_id)
@@ -25,8 +26,9 @@ def let_count(*, run_id: int) -> bool:
     if group.is_newest or left.exists():
         return False
     # Two batches may end at once: one after the other says which is the later.
-    Agent.objects.select_for_update(no_key=True).get(pk=group.batch.agent_id)
-    rivals = _rivals(group)
+    agent_id = agent_now(group.batch.agent)
+    Agent.objects.select_for_update(no_key=True).get(pk=agent_id)
+    rivals = _rivals(group, agent_id)
     if rivals.filter(batch__gt=group.batch_id).exists():
         return False
     rivals.filter(batch__lt=group.batch_id).update(is_newest=False)
@@ -34,12 +36,14 @@ def let_count(*, run_id: int) -> bool:
     return True
 
 
-def _rivals(group: Group) -> QuerySet[Group]:
+def _rivals(group: Group, agent_id: int) -> QuerySet[Group]:
     """The groups of other batches that count and that cannot count beside this one."""
     batch = group.batch
     others = Group.objects.filter(
-        batch__agent=batch.agent_id, batch__kind=batch.kind, is_newest=True
+        batch__agent__in=agents_behind(agent_id),
+        batch__kind=batch.kind,
+        is_newest=True,
     ).exclude(batch=batch)
     if batch.kind == BatchKind.MEMORY:
         return others
-    return others.filter(Q(case=group.case_id) & Q(regime_key=group.regime_key))
+    return others.filter(case=group.case_id, regime_key=group.regime_key)

@@ -16,6 +16,8 @@ import msgspec
 from django.conf import settings
 from django.db import transaction
 
+from apps.agents.queries import agent_now, agents_behind
+from apps.engine.replay.estimates import Estimate
 from apps.engine.replay.regimes import applicable
 from apps.engine.replay.run import Limits, Regime
 from apps.replays.cases import case_of
@@ -83,6 +85,12 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
     signal: int | None = None
 
 
+def stored_estimate(found: Estimate) -> dict[str, Any]:
+    """An estimate as it is kept with a batch; `micros` are millionths of `currency`."""
+    value: dict[str, Any] = msgspec.to_builtins(found)
+    return {**value, "sentence": found.sentence}
+
+
 def regime_key(regime: dict[str, Any], worded: str = "") -> str:
     """Under which name groups of one case are the same conditions: 64 hex digits.
 
@@ -104,17 +112,19 @@ def start_batch(
 
     The caller wakes a worker once this is committed. A memory test has a group for
     each depth, of its first case or none; other batches one for each case and regime,
-    without paraphrases that leave the case as it is.
+    without paraphrases that leave the case as it is. It is of the agent for which the
+    name of the target's stands now, and so may its cases be.
     """
     target = version.target
     if target.is_retired:
         raise WrongPlan(f"The target “{target.name}” was put away.", field="target")
     groups = _groups(cases, new)
-    _check(target.agent_id, cases, new, groups=len(groups))
+    agent_id = agent_now(target.agent)
+    _check(agent_id, cases, new, groups=len(groups))
     with transaction.atomic():
         batch = Batch.objects.create(
             project_id=target.project_id,
-            agent_id=target.agent_id,
+            agent_id=agent_id,
             target_version=version,
             name=" ".join(new.name.replace("\x00", "").split())[:LONGEST_NAME],
             kind=BatchKind.MEMORY if new.plan.memory else BatchKind.REPLAY,
@@ -185,7 +195,8 @@ def _check(
         raise WrongPlan("Give the batch a name.", field="name")
     if not 1 <= plan.repeats <= MOST_REPEATS:
         raise WrongPlan(f"Each case is run 1 to {MOST_REPEATS} times.", field="repeats")
-    if any(case.agent_id != agent_id or case.is_retired for case in cases):
+    own = set(agents_behind(agent_id))
+    if any(case.agent_id not in own or case.is_retired for case in cases):
         raise WrongPlan(
             "One of the cases is of another agent, or was put away.", field="cases"
         )

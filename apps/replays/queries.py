@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 import msgspec
-from django.db.models import Count, F, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from apps.agents.models import Agent
+from apps.agents.queries import agents_behind, agents_of_keys
 from apps.replays.models import (
     Batch,
-    CaseSource,
     Group,
     ReplayCase,
     Target,
@@ -97,7 +97,7 @@ def cases_of(
     """The cases that a filter lets through, newest first, without their content."""
     rows = ReplayCase.objects.filter(project_id=project_id, is_retired=where.is_retired)
     if where.agent is not None:
-        rows = rows.filter(agent_id=where.agent)
+        rows = rows.filter(agent_id__in=agents_behind(where.agent))
     if where.source:
         rows = rows.filter(source=where.source)
     if where.task is not None:
@@ -116,16 +116,9 @@ def chosen_cases(project_id: int, ids: Collection[int]) -> list[ReplayCase]:
 
 
 def agents_with_cases(project_id: int) -> list[Agent]:
-    """The agents that have a case, by name."""
-    held = ReplayCase.objects.filter(project_id=project_id).values("agent_id")
-    return list(Agent.objects.filter(pk__in=held).order_by("name", "pk"))
-
-
-def counts_by_source(project_id: int) -> dict[CaseSource, int]:
-    """How many cases that are not retired came from where."""
-    rows = ReplayCase.objects.filter(project_id=project_id, is_retired=False)
-    counted = rows.values_list("source").annotate(n=Count("pk")).order_by()
-    return {CaseSource(source): count for source, count in counted}
+    """The agents that have a case, also of one that was merged into them, by name."""
+    held = ReplayCase.objects.filter(project_id=project_id)
+    return agents_of_keys(project_id, held.values("agent__key"))
 
 
 def batches_of_case(case: ReplayCase) -> list[Batch]:

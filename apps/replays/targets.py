@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import msgspec
 from django.db import IntegrityError, transaction
-from django.db.models import Max
 
 from apps.agents.models import Agent
 from apps.engine.replay.run import TargetKind
@@ -125,12 +124,6 @@ def secret_for(*, target_id: int, settings: dict[str, Any], now: datetime) -> st
 def current_version(target_id: int) -> TargetVersion:
     """What a target is set to now. One query."""
     return TargetVersion.objects.filter(target_id=target_id).latest("number")
-
-
-def version_count(target_id: int) -> int:
-    """How many versions a target has had."""
-    found = TargetVersion.objects.filter(target_id=target_id).aggregate(n=Max("number"))
-    return found["n"] or 0
 
 
 def rename_target(*, target: Target, name: str) -> None:

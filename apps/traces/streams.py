@@ -175,20 +175,22 @@ def replay_upload(
     *, project_id: int, batch_id: int, name: str, now: datetime
 ) -> Upload:
     """The stream of the recordings of a batch of replays; made when missing."""
-    upload, _ = Upload.everything.get_or_create(
-        project_id=project_id,
-        sha256=f"replay-{batch_id}",
-        defaults={
-            "name": name[:255],
-            "source": UploadSource.REPLAY.value,
-            "size": 0,
-            "raw_kept": RawKept.GONE.value,
-            "state": UploadState.DONE.value,
-            "created_at": now,
-            "finished_at": now,
-        },
+    key = {"project_id": project_id, "sha256": f"replay-{batch_id}"}
+    if found := Upload.everything.filter(**key).first():
+        return found
+    new = Upload(
+        **key,
+        name=name[:255],
+        source=UploadSource.REPLAY.value,
+        size=0,
+        raw_kept=RawKept.GONE.value,
+        state=UploadState.DONE.value,
+        created_at=now,
+        finished_at=now,
     )
-    return upload
+    # Two workers may end the first runs of a batch at once: no error is to be logged.
+    Upload.everything.bulk_create([new], ignore_conflicts=True)
+    return Upload.everything.get(**key)
 
 
 def write_replay_trace(

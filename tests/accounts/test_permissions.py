@@ -13,6 +13,7 @@ from apps.accounts.permissions import (
     check_allowed,
     refusal,
 )
+from tests.each import for_each
 
 # Columns: stranger, viewer, reviewer, maintainer, owner.
 MATRIX = {
@@ -46,7 +47,7 @@ def test_every_permission_and_every_role_is_in_the_table():
     assert ROLES[1:] == tuple(Role)
 
 
-@pytest.mark.parametrize(("role", "permission", "allowed"), CELLS)
+@for_each(("role", "permission", "allowed"), CELLS)
 def test_a_role_may_do_what_the_table_says(role, permission, allowed):
     assert allows(role, permission) is allowed
     if allowed:
@@ -54,9 +55,7 @@ def test_a_role_may_do_what_the_table_says(role, permission, allowed):
         check_allowed(role, permission)
 
 
-@pytest.mark.parametrize(
-    ("role", "permission"), [c.values[:2] for c in CELLS if not c.values[2]]
-)
+@for_each(("role", "permission"), [c.values[:2] for c in CELLS if not c.values[2]])
 def test_a_refusal_says_who_may_and_what_you_are(role, permission):
     with pytest.raises(NotAllowed) as refused:
         check_allowed(role, permission)

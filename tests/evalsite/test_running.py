@@ -207,8 +207,18 @@ def test_a_teams_own_servers_are_handed_to_the_children(tmp_path):
         serving=Serving(),
     )
     places = Places.at(tmp_path)
-    environment = site_environment(site, places, {"HOME": "/home/olga"})
+    environment = site_environment(
+        site, places, {"HOME": "/home/olga"}, address="http://127.0.0.1:8001"
+    )
     assert environment["DATABASE_URL"] == "postgresql://team@db/evalsite"
     assert environment["REDIS_URL"].endswith("/sockets/valkey.sock")
     assert environment["EVALSITE_DATA_DIR"] == str(tmp_path)
     assert environment["HOME"] == "/home/olga"
+    assert environment["EVALSITE_REPLAY_STUB_URL"] == "http://127.0.0.1:8001"
+
+
+def test_agents_reach_their_stubs_where_the_operator_says(tmp_path):
+    serving = Serving(replay_stub_url="https://evalsite.example")
+    site = Site(data_dir=tmp_path, database_url="", redis_url="", serving=serving)
+    made = site_environment(site, Places.at(tmp_path), {}, address="http://127.0.0.1")
+    assert made["EVALSITE_REPLAY_STUB_URL"] == "https://evalsite.example"

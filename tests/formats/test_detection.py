@@ -5,6 +5,7 @@ import io
 import pytest
 
 from apps.engine.formats import FORMATS, by_slug, open_source
+from tests.each import for_each
 from tests.formats.all_samples import FILES
 from tests.formats.reading import slug_of, traces_of
 
@@ -32,12 +33,12 @@ def test_every_reader_has_samples_here():
     assert set(FILES) == {one.slug for one in FORMATS}
 
 
-@pytest.mark.parametrize(("slug", "data"), CASES)
+@for_each(("slug", "data"), CASES)
 def test_the_first_reader_that_recognises_a_sample_is_its_own(slug, data):
     assert slug_of(data) == slug
 
 
-@pytest.mark.parametrize(("slug", "data"), CASES)
+@for_each(("slug", "data"), CASES)
 def test_no_other_reader_claims_a_sample_but_for_a_reason(slug, data):
     claims = {
         one.slug
@@ -49,7 +50,7 @@ def test_no_other_reader_claims_a_sample_but_for_a_reason(slug, data):
     assert all(order.index(slug) < order.index(other) for other in claims)
 
 
-@pytest.mark.parametrize(("slug", "data"), CASES)
+@for_each(("slug", "data"), CASES)
 def test_choosing_the_format_oneself_reads_a_sample_alike(slug, data):
     assert by_slug(slug).slug == slug
     chosen = traces_of(data, slug)

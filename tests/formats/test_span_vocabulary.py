@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from apps.engine.sequences import serial_sequences
 from apps.engine.trace import FinishReason, StepKind, StepStatus, UsageState
+from tests.each import for_each
 from tests.formats.otlp_files import START, any_value, as_json, span
 from tests.formats.reading import traces_of
 
@@ -37,7 +36,7 @@ def event(name, **attributes):
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("attributes", "kind"),
     [
         ({"gen_ai.operation.name": "chat"}, MODEL),
@@ -91,8 +90,8 @@ def test_it_knows_what_a_span_is(attributes, kind):
     assert step(**attributes).kind is kind
 
 
-@pytest.mark.parametrize("value", [7, 1.5, True, ["LLM"], "", "no such word"])
-@pytest.mark.parametrize(
+@for_each("value", [7, 1.5, True, ["LLM"], "", "no such word"])
+@for_each(
     "key",
     ["openinference.span.kind", "gen_ai.operation.name", "ai.operationId",
      "logfire.span_type", "mlflow.spanType", "langfuse.observation.type",
@@ -102,7 +101,7 @@ def test_a_kind_that_is_no_word_of_ours_makes_no_call(key, value):
     assert step(**{key: value}).kind is OTHER
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "agent"),
     [
         ("invoke_agent billing", "billing"),
@@ -116,7 +115,7 @@ def test_it_reads_the_agent_out_of_the_name_of_a_span(name, agent):
     assert [one.agent for one in trace.invocations] == [agent]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "attributes",
     [
         {"gen_ai.usage.input_tokens": 9, "gen_ai.usage.output_tokens": 7},
@@ -141,7 +140,7 @@ def test_it_reads_token_counts_under_every_name(attributes):
     assert usage.source.split(".")[0] in {"gen_ai", "llm", "ai", "mlflow", "langfuse"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "usage", ["{}", "[]", '"x"', '{"output": -1}', '{"output": "many"}', "{broken"]
 )
 def test_an_object_without_counts_is_missing_usage(usage):
@@ -150,7 +149,7 @@ def test_an_object_without_counts_is_missing_usage(usage):
     assert found.call.usage.state is UsageState.MISSING
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "field"),
     [
         ("gen_ai.usage.cache_read.input_tokens", "input_cached"),
@@ -174,7 +173,7 @@ def test_it_keeps_cached_and_reasoning_tokens_apart(key, field):
     assert (usage.input_total, usage.output_total) == (9, 7)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "attributes",
     [
         {"gen_ai.response.finish_reasons": ["length"]},
@@ -241,7 +240,7 @@ def test_it_reads_messages_that_were_logged_into_one_attribute():
     assert found.call.tool_call_ids == ("c1",)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "answer"),
     [
         ("gcp.vertex.agent.tool_call_args", "gcp.vertex.agent.tool_response"),
@@ -262,7 +261,7 @@ def test_it_shows_what_a_tool_was_given_and_what_came_back(given, answer):
     assert (found.body.input, found.body.output) == ({"q": 1}, ["A"])
 
 
-@pytest.mark.parametrize(
+@for_each(
     "key",
     ["session.id", "gen_ai.conversation.id", "langfuse.session.id",
      "gcp.vertex.agent.session_id", "langsmith.metadata.thread_id",
@@ -273,7 +272,7 @@ def test_it_reads_the_session_under_every_name(key):
     assert only(span(1, None, "x", attributes={key: "s1"})).session == "s1"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "attributes",
     [
         {"metadata": '{"task": "refund", "trial": 2}'},
@@ -291,7 +290,7 @@ def test_it_reads_task_and_trial_out_of_metadata(attributes):
     assert (trace.task, trace.trial) == ("refund", 2)
 
 
-@pytest.mark.parametrize("metadata", ["{", "[]", '{"task": [1]}', "task trial", "7"])
+@for_each("metadata", ["{", "[]", '{"task": [1]}', "task trial", "7"])
 def test_metadata_that_says_nothing_gives_no_task(metadata):
     trace = only(span(1, None, "x", attributes={"metadata": metadata}))
     assert (trace.task, trace.trial) == (None, None)
@@ -335,7 +334,7 @@ NESTED = [
 ]
 
 
-@pytest.mark.parametrize("told", [60, 30])
+@for_each("told", [60, 30])
 def test_a_wrapper_may_count_all_calls_or_only_those_of_its_own_agent(told):
     trace = only(agent(1, None, "triage", told, lasts=50),
                  agent(3, 1, "billing", 30, lasts=20), *NESTED)  # fmt: skip

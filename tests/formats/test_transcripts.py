@@ -11,6 +11,7 @@ from apps.engine.format import UnreadableTrace
 from apps.engine.formats import detect, open_source
 from apps.engine.sequences import serial_sequences
 from apps.engine.trace import StepStatus
+from tests.each import for_each
 from tests.formats import transcript_samples as samples
 from tests.formats.index import DATA, rows
 from tests.formats.reading import as_json, counts_of, lines, traces_of
@@ -36,19 +37,19 @@ def test_every_reader_of_this_family_has_files_of_its_own():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("slug", "value"), CASES)
+@for_each(("slug", "value"), CASES)
 def test_each_format_is_told_from_all_others(slug, value):
     source = open_source(io.BytesIO(as_json(value)))
     assert detect(source).slug == slug
 
 
-@pytest.mark.parametrize(("slug", "value"), CASES)
+@for_each(("slug", "value"), CASES)
 def test_it_reads_pretty_json_like_compact_json(slug, value):
     pretty = json.dumps(value, indent=2).encode()
     assert traces_of(pretty) == traces_of(as_json(value))
 
 
-@pytest.mark.parametrize(("slug", "value"), IN_LINES)
+@for_each(("slug", "value"), IN_LINES)
 def test_it_reads_json_lines_like_a_list(slug, value):
     assert traces_of(lines(*value)) == traces_of(as_json(value))
 

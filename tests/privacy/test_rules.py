@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from apps.engine.privacy.people import has_issuer, passes_luhn
 from apps.engine.privacy.redaction import redact_text
 from apps.engine.privacy.rules import RULES, by_slug
+from tests.each import for_each
 
 HITS = [pytest.param(r, text, id=f"{r.slug}-{n}") for r in RULES
         for n, text in enumerate(r.hits)]  # fmt: skip
@@ -55,7 +56,7 @@ HARMLESS = (
 )
 
 
-@pytest.mark.parametrize(("rule", "text"), HITS)
+@for_each(("rule", "text"), HITS)
 def test_it_finds_its_own_examples(rule, text):
     counts = Counter()
     redacted = redact_text(text, counts)
@@ -63,13 +64,13 @@ def test_it_finds_its_own_examples(rule, text):
     assert counts[rule.slug] == 1
 
 
-@pytest.mark.parametrize("text", MISSES)
+@for_each("text", MISSES)
 def test_no_rule_finds_what_another_one_leaves(text):
     for rule in RULES:
         assert not list(rule.find(text)), rule.slug
 
 
-@pytest.mark.parametrize("text", HARMLESS)
+@for_each("text", HARMLESS)
 def test_no_rule_finds_a_harmless_text(text):
     for rule in RULES:
         assert not list(rule.find(text)), rule.slug
@@ -92,7 +93,7 @@ def test_a_mark_is_never_found_again():
             assert not list(other.find(f'"api_key": "{rule.mark}" {rule.mark}'))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("number", "is_right"),
     [("4111111111111111", True), ("4111111111111112", False), ("79927398713", True)],
 )
@@ -100,7 +101,7 @@ def test_the_check_digit_is_that_of_luhn(number, is_right):
     assert passes_luhn(number) is is_right
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("number", "is_known"),
     [
         ("2221000000000009", True),

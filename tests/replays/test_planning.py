@@ -32,7 +32,6 @@ from apps.replays.targets import (
     rename_target,
     retire_target,
     secret_for,
-    version_count,
 )
 from tests.factories import NOW, make_project
 from tests.replays.rows import (
@@ -73,7 +72,7 @@ class TestTargets:
         target = make_target(agent)
         changed(target, max_tokens=5)
         changed(target, max_tokens=5)
-        assert version_count(target.pk) == 2
+        assert target.versions.count() == 2
         assert current_version(target.pk).settings["max_tokens"] == 5
 
     def test_a_version_is_never_changed(self, agent):

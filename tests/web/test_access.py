@@ -6,7 +6,11 @@ named in one of the tables below, or the test says so.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
+from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
@@ -228,30 +232,54 @@ def test_every_url_is_named_in_a_table_of_this_test():
     assert set(names()) == known
 
 
-@pytest.mark.parametrize("name", sorted(set(LEAST_ROLE) | FOR_EVERYONE_SIGNED_IN))
-def test_a_stranger_is_sent_to_the_sign_in_page(rooms, name):
-    for method in ("get", "post"):
-        answer = ask(Client(), name, rooms, method)
-        assert answer.status_code == 302, (name, method)
-        assert answer["Location"].startswith("/sign-in/?next=")
+@contextmanager
+def put_back(name: str) -> Iterator[None]:
+    """What asking at a URL changes is taken back; an error says at which it was."""
+    try:
+        with transaction.atomic():
+            yield
+            transaction.set_rollback(True)
+    except Exception as error:
+        error.add_note(f"This was at {name!r}.")
+        raise
 
 
-@pytest.mark.parametrize("name", sorted(LEAST_ROLE))
-def test_a_member_of_another_project_finds_nothing_here(rooms, name):
+def status(client: Client, name: str, rooms: dict[str, object], method: str) -> int:
+    return ask(client, name, rooms, method).status_code
+
+
+@pytest.fixture
+def stranger(db) -> Client:
+    """Somebody who owns another project, with the slug of that project."""
     elsewhere = make_project(name="Elsewhere")
     client = signed_in_as(elsewhere.members.get())
-    method, _ = LEAST_ROLE[name]
-    assert ask(client, name, rooms, method).status_code == 404
+    client.slug = elsewhere.slug
+    return client
 
 
-@pytest.mark.parametrize("name", sorted(LEAST_ROLE))
-def test_ids_of_another_project_are_not_found_through_ones_own(rooms, name):
-    elsewhere = make_project(name="Elsewhere")
-    client = signed_in_as(elsewhere.members.get())
-    args = {**rooms, "slug": elsewhere.slug}
-    if any(f"<int:{key}>" in url_route(name) for key in rooms):
-        method, _ = LEAST_ROLE[name]
-        assert ask(client, name, args, method).status_code == 404
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_a_stranger_is_sent_to_the_sign_in_page(rooms, method):
+    for name in sorted(set(LEAST_ROLE) | FOR_EVERYONE_SIGNED_IN):
+        with put_back(name):
+            answer = ask(Client(), name, rooms, method)
+            assert answer.status_code == 302
+            assert answer["Location"].startswith("/sign-in/?next=")
+
+
+def test_a_member_of_another_project_finds_nothing_here(rooms, stranger):
+    for name in sorted(LEAST_ROLE):
+        with put_back(name):
+            method, _ = LEAST_ROLE[name]
+            assert status(stranger, name, rooms, method) == 404
+
+
+def test_ids_of_another_project_are_not_found_through_ones_own(rooms, stranger):
+    args = {**rooms, "slug": stranger.slug}
+    for name in sorted(LEAST_ROLE):
+        with put_back(name):
+            if any(f"<int:{key}>" in url_route(name) for key in rooms):
+                method, _ = LEAST_ROLE[name]
+                assert status(stranger, name, args, method) == 404
 
 
 def url_route(name: str) -> str:
@@ -263,39 +291,43 @@ def url_route(name: str) -> str:
 
 
 @pytest.mark.parametrize("role", list(Role))
-@pytest.mark.parametrize("name", sorted(LEAST_ROLE))
-def test_each_role_may_do_what_the_table_says_and_no_more(rooms, project, name, role):
+def test_each_role_may_do_what_the_table_says_and_no_more(rooms, project, role):
     client = signed_in_as(make_member(project, role))
-    method, least = LEAST_ROLE[name]
-    status = ask(client, name, rooms, method).status_code
     order = list(Role)
-    if order.index(role) >= order.index(least):
-        assert status not in {403, 404, 405, 500}, status
-    else:
-        assert status == 403
-    assert status < 500
-    if name in ALSO_POST:
-        allowed = order.index(role) >= order.index(ALSO_POST[name])
-        assert (ask(client, name, rooms, "post").status_code != 403) == allowed
+    for name in sorted(LEAST_ROLE):
+        with put_back(name):
+            method, least = LEAST_ROLE[name]
+            found = status(client, name, rooms, method)
+            if order.index(role) >= order.index(least):
+                assert found not in {403, 404, 405}
+            else:
+                assert found == 403
+            assert found < 500
+            if name in ALSO_POST:
+                allowed = order.index(role) >= order.index(ALSO_POST[name])
+                assert (status(client, name, rooms, "post") != 403) == allowed
 
 
-@pytest.mark.parametrize("name", sorted(LEAST_ROLE))
-def test_pages_answer_the_wrong_method_with_405(rooms, owner, name):
-    method, _ = LEAST_ROLE[name]
-    if name in ALSO_POST:
-        return
-    other = "post" if method == "get" else "get"
-    assert ask(signed_in_as(owner), name, rooms, other).status_code == 405
+def test_pages_answer_the_wrong_method_with_405(rooms, owner):
+    client = signed_in_as(owner)
+    for name in sorted(set(LEAST_ROLE) - set(ALSO_POST)):
+        with put_back(name):
+            method, _ = LEAST_ROLE[name]
+            other = "post" if method == "get" else "get"
+            assert status(client, name, rooms, other) == 405
 
 
-@pytest.mark.parametrize("name", sorted(FOR_EVERYONE_SIGNED_IN - {"sign-out"}))
-def test_general_pages_answer_everyone_who_is_signed_in(rooms, reviewer, name):
-    assert ask(signed_in_as(reviewer), name, rooms).status_code in {200, 302, 405}
+def test_general_pages_answer_everyone_who_is_signed_in(rooms, reviewer):
+    client = signed_in_as(reviewer)
+    for name in sorted(FOR_EVERYONE_SIGNED_IN - {"sign-out"}):
+        with put_back(name):
+            assert status(client, name, rooms, "get") in {200, 302, 405}
 
 
-@pytest.mark.parametrize("name", sorted(PUBLIC))
-def test_public_pages_answer_a_stranger(rooms, name):
-    assert ask(Client(), name, rooms).status_code == 200
+def test_public_pages_answer_a_stranger(rooms):
+    for name in sorted(PUBLIC):
+        with put_back(name):
+            assert status(Client(), name, rooms, "get") == 200
 
 
 def test_a_refusal_says_which_role_is_needed(rooms, project):
@@ -333,32 +365,39 @@ class TestTheJsonDoor:
         headers = {"Authorization": f"Bearer {secret}"} if secret else {}
         return Client().get(url_of(name, rooms), headers=headers)
 
-    @pytest.mark.parametrize("name", sorted(API | API_OTHERS))
-    def test_without_a_token_it_is_401_in_words(self, rooms, name):
-        answer = self.get(name, rooms)
-        assert answer.status_code == 401
-        assert "Bearer" in answer.json()["detail"]
+    def test_without_a_token_it_is_401_in_words(self, rooms):
+        for name in sorted(API | API_OTHERS):
+            with put_back(name):
+                answer = self.get(name, rooms)
+                assert answer.status_code == 401
+                assert "Bearer" in answer.json()["detail"]
 
-    @pytest.mark.parametrize("name", sorted(API | API_OTHERS))
-    def test_a_session_is_no_token(self, rooms, owner, name):
-        assert ask(signed_in_as(owner), name, rooms).status_code == 401
+    def test_a_session_is_no_token(self, rooms, owner):
+        client = signed_in_as(owner)
+        for name in sorted(API | API_OTHERS):
+            with put_back(name):
+                assert status(client, name, rooms, "get") == 401
 
-    @pytest.mark.parametrize("name", sorted(API))
-    def test_a_token_that_may_read_reads(self, rooms, token, name):
-        assert self.get(name, rooms, token(Scope.READ)).status_code == 200
+    def test_a_token_that_may_read_reads(self, rooms, token):
+        secret = token(Scope.READ)
+        for name in sorted(API):
+            with put_back(name):
+                assert self.get(name, rooms, secret).status_code == 200
 
-    @pytest.mark.parametrize("name", sorted(API | API_OTHERS))
-    def test_a_token_that_may_only_upload_reads_nothing(self, rooms, token, name):
-        assert self.get(name, rooms, token(Scope.UPLOAD)).status_code == 403
+    def test_a_token_that_may_only_upload_reads_nothing(self, rooms, token):
+        secret = token(Scope.UPLOAD)
+        for name in sorted(API | API_OTHERS):
+            with put_back(name):
+                assert self.get(name, rooms, secret).status_code == 403
 
-    @pytest.mark.parametrize("name", sorted(API_OF_PROJECT))
-    def test_a_token_of_another_project_finds_nothing(self, rooms, token, name):
-        elsewhere = make_project(name="Elsewhere")
-        args = {**rooms, "slug": elsewhere.slug}
-        assert self.get(name, args, token(Scope.READ)).status_code == 404
+    def test_a_token_of_another_project_finds_nothing(self, rooms, token, stranger):
+        secret = token(Scope.READ)
+        for name in sorted(API_OF_PROJECT):
+            with put_back(name):
+                args = {**rooms, "slug": stranger.slug}
+                assert self.get(name, args, secret).status_code == 404
 
-    @pytest.mark.parametrize("name", sorted(API_OF_TOKEN))
-    def test_a_token_sees_its_own_project_only(self, rooms, owner, name):
+    def test_a_token_sees_its_own_project_only(self, rooms, owner):
         elsewhere = make_project(owner=owner, name="Elsewhere")
         _, secret = create_token(
             project=elsewhere,
@@ -367,16 +406,20 @@ class TestTheJsonDoor:
             user=owner,
             now=timezone.now(),
         )
-        answer = self.get(name, rooms, secret)
-        if answer.status_code != 404:
-            assert not [v for v in answer.json().values() if isinstance(v, list) and v]
-            assert "agents" not in answer.json() or not answer.json()["agents"]
+        for name in sorted(API_OF_TOKEN):
+            with put_back(name):
+                answer = self.get(name, rooms, secret)
+                if answer.status_code != 404:
+                    shown = answer.json()
+                    assert not [v for v in shown.values() if isinstance(v, list) and v]
+                    assert not shown.get("agents")
 
-    @pytest.mark.parametrize("name", sorted(API))
-    def test_a_revoked_token_is_dead_at_once(self, rooms, token, project, name):
+    def test_a_revoked_token_is_dead_at_once(self, rooms, token, project):
         secret = token(Scope.READ)
         project.apitoken_set.update(revoked_at=timezone.now())
-        assert self.get(name, rooms, secret).status_code == 401
+        for name in sorted(API):
+            with put_back(name):
+                assert self.get(name, rooms, secret).status_code == 401
 
     def test_only_the_digest_of_a_token_is_stored(self, token, project):
         secret = token(Scope.READ)

@@ -206,6 +206,26 @@ class TestOtherPages:
         assert "alone it decides “refunds” in 4 of 5" in part
         group = text(web.get(url(project, "replay-group", batch.pk, 1)))
         assert "alone it decides “refunds” in 4 of 5" in group
+        case = Group.objects.get(batch=batch).case
+        for asked in (agent, writer):
+            plan = text(web.get(url(project, "replay-plan") + f"?agent={asked.pk}"))
+            assert "Run writer alone" in plan
+            assert f'value="{case.pk}"' in plan
+            assert batch.target_version.target.name in plan
+        for listed in ("replays", "replay-cases"):
+            page = text(web.get(url(project, listed) + f"?agent={writer.pk}"))
+            assert str(batch if listed == "replays" else case) in page
+            assert f'<option value="{agent.pk}"' not in page.split("</form>")[0]
+
+    def test_a_new_batch_of_a_merged_agent_takes_the_place_of_its_older_one(
+        self, project, agent, batch, owner
+    ):
+        writer = Agent.objects.get(project=project, key="writer")
+        merge_agents(agent=agent, into=writer, user_id=owner.pk, now=NOW)
+        again = new_batch(agent, Group.objects.get(batch=batch).case, name="Again")
+        assert again.agent == writer
+        run_out(again, lambda run: decided({"route": "billing"}))
+        assert [one.batch for one in Group.objects.filter(is_newest=True)] == [again]
 
     def test_a_case_of_a_trace_without_a_task_is_compared_with_that_trace(
         self, web, project, agent

@@ -216,7 +216,9 @@ def _side(counts: Counter[_Key], keys: dict[_Key, str], verb: str) -> str:
         f"“{_short(keys[key])}” in {counts[key]:,} of {total:,}" for key in decided[:3]
     ]
     more = len(decided) - 3
-    rest = [f"{more:,} other answers"] if more > 0 else []
+    rest = (
+        [f"{more:,} other {'answer' if more == 1 else 'answers'}"] if more > 0 else []
+    )
     without = sum(counts[key] for key in ordered if key not in decided)
     missing = [f"nothing in {without:,}"] if without else []
     return f"{verb} {', '.join([*said, *rest, *missing])}"

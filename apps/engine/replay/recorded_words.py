@@ -73,4 +73,5 @@ def _isolation(ran: Ran) -> Iterator[str]:
     level = ran.proof.level or "not known"
     yield f"Isolation level reached: {level}."
     if ran.proof.not_walled:
-        yield f"Not held back: {', '.join(ran.proof.not_walled)}."
+        open_ends = "; ".join(one.rstrip(".") for one in ran.proof.not_walled)
+        yield f"What isolation leaves open: {open_ends}."

@@ -27,12 +27,18 @@ from apps.isolation.sandbox.levels import (
 from apps.isolation.sandbox.order import Refused, SandboxOrder
 from apps.isolation.sandbox.scratch import new_folder, remove_abandoned, remove_folder
 
-_SECONDS: Final = 5.0
+_SECONDS: Final = 30.0
+"""A wall that is not up by then may be one that a busy machine was too slow for."""
+_KNOWN: Final[dict[Level, Way]] = {}
 
 
 def probe(at_most: Level = Level.NAMESPACES) -> Reached:
-    """The level reached here, no better than `at_most`. Asked once per process."""
-    way = best_way(at_most)
+    """The level reached here, no better than `at_most`. Tried out once per process."""
+    return reached_by(best_way(at_most))
+
+
+def reached_by(way: Way) -> Reached:
+    """What a run reaches that is walled in this way."""
     return Reached(
         level=way.level,
         wall=wall_of(way),
@@ -41,11 +47,26 @@ def probe(at_most: Level = Level.NAMESPACES) -> Reached:
     )
 
 
-@cache
 def best_way(at_most: Level) -> Way:
-    """The best way that worked when it was tried, with a run that does nothing."""
+    """The best way that worked when it was tried, with a run that does nothing.
+
+    It is kept in mind unless a better one was not up in time: that one is tried again.
+    """
+    if at_most in _KNOWN:
+        return _KNOWN[at_most]
     remove_abandoned()
-    return next((way for way in _ways(at_most) if _works(way)), Way(level=Level.NONE))
+    is_sure = True
+    for way in _ways(at_most):
+        try:
+            if _works(way):
+                break
+        except TimeoutError:
+            is_sure = False
+    else:
+        way = Way(level=Level.NONE)
+    if is_sure:
+        _KNOWN[at_most] = way
+    return way
 
 
 def check_level(reached: Reached, least: Level) -> None:
@@ -89,7 +110,7 @@ def _ways(at_most: Level) -> Iterator[Way]:
 
 
 def _works(way: Way) -> bool:
-    """Whether a run that does nothing gets its wall up this way."""
+    """Whether a run that does nothing gets its wall up; raises `TimeoutError`."""
     scratch = new_folder()
     order = SandboxOrder(target="nothing:nothing")
     try:
@@ -101,6 +122,8 @@ def _works(way: Way) -> bool:
         finally:
             launched.close()
         return bool(json.loads(told).get("ready"))
+    except TimeoutError:
+        raise
     except (OSError, ValueError, Refused):
         return False
     finally:

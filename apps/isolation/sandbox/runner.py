@@ -28,7 +28,7 @@ from apps.isolation.sandbox.order import (
     failed,
 )
 from apps.isolation.sandbox.printed import Printed
-from apps.isolation.sandbox.probing import best_way, check_level, probe
+from apps.isolation.sandbox.probing import best_way, check_level, reached_by
 from apps.isolation.sandbox.scratch import (
     CannotLook,
     nameless_sizes,
@@ -79,9 +79,9 @@ class Run:
         """Check that it may be run here; starts nothing. Raises `Refused`."""
         order.allowed.check(order.target)
         self.order = order
-        self.reached = probe(order.at_most)
-        check_level(self.reached, order.least)
         self._way = best_way(order.at_most)
+        self.reached = reached_by(self._way)
+        check_level(self.reached, order.least)
         if order.relay is not None and not self._way.asks:
             raise Refused(
                 "This machine gives an isolated run no way to a model endpoint, "

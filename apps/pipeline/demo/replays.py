@@ -6,20 +6,17 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
-import msgspec
-
 from apps.agents.models import Agent
 from apps.engine.memory_tests import decoded_memory_test, encoded_memory_test
-from apps.engine.replay.case import Case
-from apps.engine.replay.freezing import frozen_case
 from apps.engine.replay.run import Regime, RegimeKind, TargetKind
-from apps.engine.trace import Trace
 from apps.pipeline.demo import doubtful
 from apps.replays.allowed import allowed_here
-from apps.replays.cases import Origin, keep_cases
-from apps.replays.models import Batch, CaseSource, TargetVersion
+from apps.replays.cases import rename_case
+from apps.replays.freezing import freeze_invocation
+from apps.replays.models import Batch, ReplayCase, TargetVersion
 from apps.replays.planning import NewBatch, Plan, start_batch
 from apps.replays.targets import NewTarget, add_target, current_version
+from apps.traces.models import Trace
 
 REPEATS: Final = 5
 CASES: Final = {
@@ -44,7 +41,11 @@ FACTS: Final[dict[str, Any]] = {
 
 
 def start_replays(*, project_id: int, user_id: int, now: datetime) -> list[Batch]:
-    """Start both batches; the caller wakes workers once this is committed."""
+    """Start both batches; the caller wakes workers once this is committed.
+
+    The trials of the escalation agent must have been read: the cases are frozen from
+    them, so that what it decides alone stands beside what it decided there.
+    """
     agents = {agent.key: agent for agent in Agent.objects.filter(project_id=project_id)}
     return [
         _wavering(agents["escalation"], user_id, now),
@@ -66,39 +67,35 @@ def _target(agent: Agent, callable_: str, user_id: int, now: datetime) -> Target
 
 def _wavering(agent: Agent, user_id: int, now: datetime) -> Batch:
     version = _target(agent, "desk_agents:escalation", user_id, now)
-    kept = keep_cases(
-        agent=agent,
-        cases=list(_cases()),
-        origin=Origin(CaseSource.HAND),
-        user_id=user_id,
-        now=now,
-    )
     plan = Plan(
         repeats=REPEATS,
-        regimes=(Regime(), Regime(kind=RegimeKind.SAMPLING)),
+        regimes=(Regime(), Regime(kind=RegimeKind.SAMPLING, temperature=0.7)),
         # Which tool it calls is what is looked at; what the tool says is not.
         stubs={"misses": "empty"},
         seed=1,
     )
     return start_batch(
         version=version,
-        cases=[one.case for one in kept],
+        cases=list(_cases(agent.project_id, user_id, now)),
         new=NewBatch(name="Escalation alone, in doubt and sure", plan=plan),
         user_id=user_id,
         now=now,
     )
 
 
-def _cases() -> Iterator[Case]:
+def _cases(project_id: int, user_id: int, now: datetime) -> Iterator[ReplayCase]:
     waiting = dict(CASES)
     for trace in doubtful.escalation_trials():
         if name := waiting.pop(trace.name, ""):
-            yield _case(trace, name)
-
-
-def _case(trace: Trace, name: str) -> Case:
-    [number] = [one.number for one in trace.invocations if one.agent == "escalation"]
-    return msgspec.structs.replace(frozen_case(trace, number), name=name)
+            [number] = [
+                one.number for one in trace.invocations if one.agent == "escalation"
+            ]
+            stored = Trace.objects.filter(project_id=project_id, name=trace.name)
+            kept = freeze_invocation(
+                trace=stored.earliest("id"), invocation=number, user_id=user_id, now=now
+            )
+            rename_case(case=kept.case, name=name)
+            yield kept.case
 
 
 def _forgetting(agent: Agent, user_id: int, now: datetime) -> Batch:

@@ -6,6 +6,7 @@ import msgspec
 from django.http import QueryDict
 
 from apps.agents.models import Agent, AgentName
+from apps.agents.queries import agent_now, agents_behind
 from apps.engine.agent_names import agent_key
 from apps.replays.models import ReplayCase
 from apps.web.access import Place
@@ -45,12 +46,17 @@ def asked_in(place: Place, query: QueryDict) -> Asked:
         trace = found.trace_id
         agent = agent or _agent_called(place, found.agent)
     return Asked(
-        agent=agent,
+        agent=_now(place, agent),
         cases=[one.pk for one in cases],
         target=target,
         signal=signal,
         trace=trace,
     )
+
+
+def _now(place: Place, agent: Agent | None) -> Agent | None:
+    """The agent that the name of this one stands for now."""
+    return None if agent is None else place.agent(agent_now(agent))
 
 
 def _whole(query: QueryDict, name: str) -> int | None:
@@ -64,7 +70,7 @@ def _cases(place: Place, query: QueryDict) -> list[ReplayCase]:
         rows = rows.filter(trace__task=place.task(task))
         agent = _whole(query, "agent")
         if agent is not None:
-            rows = rows.filter(agent_id=agent)
+            rows = rows.filter(agent_id__in=agents_behind(agent))
     else:
         sent = query.getlist("case")[:MOST_CASES]
         ids = [one for text in sent if (one := whole(text)) is not None]

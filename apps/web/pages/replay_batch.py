@@ -10,6 +10,7 @@ import msgspec
 from django.urls import reverse
 
 from apps.accounts.permissions import Permission
+from apps.agents.queries import agent_now
 from apps.replays.batch_queries import (
     GroupRow,
     RunCounts,
@@ -22,7 +23,7 @@ from apps.replays.progress import Progress, batch_progress
 from apps.replays.transitions import RESUMABLE, BatchState, RunState
 from apps.scoring.models import TaskScore
 from apps.verdicts.queries import task_scores
-from apps.verdicts.replayed import NOT_SCORED, GroupScore, agent_now, group_scores
+from apps.verdicts.replayed import NOT_SCORED, GroupScore, group_scores
 from apps.web.access import Place
 from apps.web.numbers import whole
 from apps.web.pages.replay_plan_words import Planned, planned_of
@@ -40,7 +41,6 @@ from apps.web.pages.task_agreement import Agreement, agreement_of
 from apps.web.words import number_in_words
 
 GROUPS_ON_A_PAGE: Final = 50
-MOST_DECISIONS: Final = 3
 SILENT_SECONDS: Final = 15
 """After so long without a sign of a worker the page says that there may be none."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from django.conf import settings
@@ -12,9 +12,11 @@ from apps.engine.replay.estimates import Estimate, Span
 from apps.engine.replay.prices import in_words
 from apps.engine.replay.run import TargetKind
 from apps.isolation.sandbox.levels import LEVEL_WORDS, Level
+from apps.replays.planning import Caps
 from apps.replays.queries import TargetRow
 from apps.web.pages.replay_isolation import Isolation, isolation_here
 from apps.web.pages.replay_targets import IN_THE_SANDBOX
+from apps.web.words import number_in_words
 
 NOT_KNOWN: Final = "not known"
 
@@ -45,7 +47,12 @@ class EstimatePart(msgspec.Struct, frozen=True):
 
 
 def estimate_part(
-    found: Estimate, *, target: TargetRow, least: str, price_problem: str = ""
+    found: Estimate,
+    *,
+    target: TargetRow,
+    least: str,
+    caps: Caps,
+    price_problem: str = "",
 ) -> EstimatePart:
     """An estimate in words, with what a person should know before it starts."""
     kind = TargetKind(target.target.kind)
@@ -65,22 +72,20 @@ def estimate_part(
         at_most=seconds_in_words(found.seconds_at_most),
         unknown=[*unknown, *found.unknown],
         assumptions=list(found.assumptions),
-        warnings=[*_of_target(target), *_of_isolation(isolation, least)],
+        warnings=[
+            *_of_target(target),
+            *_of_caps(found, caps),
+            *_of_isolation(isolation, least),
+        ],
         isolation=isolation,
     )
-
-
-def stored_estimate(found: Estimate) -> dict[str, Any]:
-    """An estimate as it is kept with a batch."""
-    value: dict[str, Any] = msgspec.to_builtins(found)
-    return {**value, "sentence": found.sentence}
 
 
 def _row(label: str, span: Span | None) -> EstimateRow:
     if span is None:
         return EstimateRow(label, NOT_KNOWN, NOT_KNOWN, NOT_KNOWN)
     return EstimateRow(
-        label, *(f"{one:,}" for one in (span.low, span.likely, span.worst))
+        label, *(number_in_words(one) for one in (span.low, span.likely, span.worst))
     )
 
 
@@ -105,6 +110,23 @@ def _of_target(row: TargetRow) -> list[str]:
             "EVALSITE_REPLAY_STUB_URL."
         )
     return said
+
+
+def _of_caps(found: Estimate, caps: Caps) -> list[str]:
+    """Which caps are below what the runs are likely to use."""
+    tokens = None
+    if found.input_tokens is not None and found.output_tokens is not None:
+        tokens = found.input_tokens.likely + found.output_tokens.likely
+    calls = None if found.calls is None else found.calls.likely
+    return [
+        f"The cap of {number_in_words(cap)} {word} is below the likely "
+        f"{number_in_words(likely)}: the batch may stop before all runs are made."
+        for cap, likely, word in (
+            (caps.calls, calls, "model calls"),
+            (caps.tokens, tokens, "tokens"),
+        )
+        if cap is not None and likely is not None and likely > cap
+    ]
 
 
 def _of_isolation(isolation: Isolation | None, least: str) -> list[str]:

@@ -16,7 +16,7 @@ from apps.traces.models import Trace
 from apps.web.access import Place
 
 MOST_SHOWN: Final = 50
-UNNAMED: Final = "what no named agent did"
+UNNAMED: Final = "an agent without a name"
 
 
 class Freezable(msgspec.Struct, frozen=True):
@@ -67,4 +67,4 @@ def freezing_part(
 
 
 def _unowned(rows: list[Freezable]) -> str:
-    return UNNAMED.capitalize() if rows else "The whole system: no agent is named"
+    return "Steps of no agent" if rows else "The whole system: no agent is named"

@@ -8,12 +8,12 @@ from datetime import datetime
 import msgspec
 
 from apps.accounts.permissions import Permission
+from apps.agents.queries import agent_now
 from apps.replays.batch_queries import GroupRow, is_memory, runs_of
 from apps.replays.models import Batch, Run
 from apps.scoring.models import Conduct, TaskScore
 from apps.verdicts.replayed import (
     NOT_SCORED,
-    agent_now,
     decisions_of,
     group_scores,
 )

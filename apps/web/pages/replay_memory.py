@@ -14,11 +14,11 @@ from apps.engine.trace import StepKind
 from apps.replays.cases import case_of
 from apps.replays.memory_costs import memory_estimate, most_calls
 from apps.replays.models import ReplayCase
-from apps.replays.planning import NewBatch, Plan
+from apps.replays.planning import NewBatch, Plan, stored_estimate
 from apps.replays.prices_file import known_prices, price_of
 from apps.web.access import Place
 from apps.web.pages.agent_trying import recent_runs
-from apps.web.pages.replay_estimate import EstimatePart, estimate_part, stored_estimate
+from apps.web.pages.replay_estimate import EstimatePart, estimate_part
 from apps.web.pages.replay_plan import Planned, caps_in_words
 from apps.web.replay_batch_forms import model_of
 from apps.web.replay_memory_forms import SHOWN_FACTS, FactForm, MemoryForm
@@ -120,7 +120,9 @@ def planned_test(
         signal=form.cleaned_data["signal"],
     )
     least = form.cleaned_data["least_isolation"]
-    part = estimate_part(found, target=target, least=least, price_problem=problem)
+    part = estimate_part(
+        found, target=target, least=least, caps=new.caps, price_problem=problem
+    )
     return Planned(target, rows, new, part, [*_facts(test), *caps_in_words(new)])
 
 

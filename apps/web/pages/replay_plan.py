@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final
 
 import msgspec
 from django import forms
+from django.db.models import Count, QuerySet
 from django.http import QueryDict
+from django.urls import reverse
 
 from apps.agents.models import Agent
-from apps.agents.queries import named_agents
+from apps.agents.queries import agents_behind, named_agents
 from apps.engine.replay.case import Case
 from apps.engine.replay.estimates import Estimate, TargetSettings, estimate
 from apps.engine.replay.paraphrases import DECLARED
@@ -21,13 +24,15 @@ from apps.engine.replay.run import TargetKind
 from apps.engine.replay.stub_plan import StubPlan, encoded_plan
 from apps.replays.cases import case_of
 from apps.replays.models import ReplayCase, Target
-from apps.replays.planning import NewBatch, Plan
+from apps.replays.planning import NewBatch, Plan, stored_estimate
 from apps.replays.prices_file import known_prices, price_of
 from apps.replays.queries import CaseFilter, TargetRow, cases_of, target_rows
+from apps.review.models import Signal
 from apps.web.access import Place
-from apps.web.pages.replay_estimate import EstimatePart, estimate_part, stored_estimate
+from apps.web.pages.replay_estimate import EstimatePart, estimate_part
 from apps.web.replay_batch_forms import BatchForm, model_of
 from apps.web.replay_plan_forms import PlanForm, StubForm, stub_plan
+from apps.web.words import number_in_words
 
 MOST_LISTED: Final = 200
 MOST_UNPACKED: Final = 60
@@ -57,12 +62,21 @@ class Planned(msgspec.Struct, frozen=True):
         return hashlib.sha256(msgspec.json.encode(value)).hexdigest()[:32]
 
 
+class AgentChoice(msgspec.Struct, frozen=True):
+    """An agent, and how much is there to run it alone with."""
+
+    agent: Agent
+    targets: int
+    cases: int
+
+
 class ChooseAgentPage(msgspec.Struct, frozen=True):
-    """The agents of which a batch can be planned."""
+    """The agents of which a batch can be planned, those with a target first."""
 
     place: Place
-    agents: list[Agent]
+    agents: list[AgentChoice]
     query: str
+    is_memory: bool
 
 
 class PlanPage(msgspec.Struct, frozen=True):
@@ -75,6 +89,15 @@ class PlanPage(msgspec.Struct, frozen=True):
     estimate: EstimatePart | None
     is_cut: bool
     retired_why: str
+    signal: Signal | None = None
+
+    @property
+    def is_signal_frozen(self) -> bool:
+        """Whether a listed case was frozen from the trace of the signal."""
+        found = self.signal
+        return found is not None and any(
+            one.trace_id == found.trace_id for one in self.form.cases.values()
+        )
 
 
 class ConfirmPage(msgspec.Struct, frozen=True):
@@ -88,14 +111,46 @@ class ConfirmPage(msgspec.Struct, frozen=True):
     said: str
 
 
-def choose_agent_page(place: Place, query: str) -> ChooseAgentPage:
-    """The agents of a project."""
-    return ChooseAgentPage(place, named_agents(place.project.pk), query)
+def choose_agent_page(
+    place: Place, query: str, *, is_memory: bool = False
+) -> ChooseAgentPage:
+    """The agents of a project, for a batch or for a memory test."""
+    targets = _counts(place, Target.objects.all())
+    cases = _counts(place, ReplayCase.objects.all())
+    rows = [
+        AgentChoice(one, targets.get(one.pk, 0), cases.get(one.pk, 0))
+        for one in named_agents(place.project.pk)
+    ]
+    rows.sort(key=lambda one: not one.targets)
+    return ChooseAgentPage(place, rows, query, is_memory)
+
+
+def _counts(place: Place, rows: QuerySet[Any]) -> dict[int, int]:
+    """By id of an agent how many of these rows are in use."""
+    used = rows.filter(project=place.project, is_retired=False).order_by()
+    found = used.values_list("agent").annotate(count=Count("pk"))
+    return dict(found)
+
+
+def confirm_page(
+    place: Place, agent: Agent, planned: Planned, *, sent: QueryDict
+) -> ConfirmPage:
+    """What will be started, with everything that was sent."""
+    name = "replay-memory" if planned.new.plan.memory else "replay-plan"
+    where = reverse(name, args=[place.project.slug])
+    return ConfirmPage(
+        place=place,
+        agent=agent,
+        planned=planned,
+        hidden=hidden_fields(sent),
+        act_url=f"{where}?agent={agent.pk}",
+        said="",
+    )
 
 
 def usable_targets(agent: Agent) -> list[TargetRow]:
-    """The targets with which an agent can be run now."""
-    rows = Target.objects.filter(agent=agent, is_retired=False)
+    """The targets with which an agent can be run now, those of merged ones too."""
+    rows = Target.objects.filter(agent__in=agents_behind(agent.pk), is_retired=False)
     return target_rows(rows.exclude(kind=TargetKind.RECORDED.value).order_by("name"))
 
 
@@ -145,6 +200,7 @@ def planned_of(form: PlanForm, stubs: list[StubForm]) -> Planned | None:
         found,
         target=target,
         least=form.cleaned_data["least_isolation"],
+        caps=new.caps,
         price_problem=problem,
     )
     return Planned(target, rows, new, part, _facts(new, rows, cases))
@@ -244,7 +300,7 @@ def caps_in_words(new: NewBatch) -> list[tuple[str, str]]:
     """Limits and caps of a batch in words."""
     limits, caps = new.plan.limits, new.caps
     capped = [
-        f"{value:,} {word}"
+        f"{value if isinstance(value, Decimal) else number_in_words(value)} {word}"
         for value, word in (
             (caps.calls, "model calls"),
             (caps.tokens, "tokens"),
@@ -256,9 +312,9 @@ def caps_in_words(new: NewBatch) -> list[tuple[str, str]]:
     return [
         (
             "One run",
-            f"{limits.seconds:g} seconds, {limits.model_calls:,} model calls, "
-            f"{limits.tool_calls:,} tool calls, {limits.output_tokens:,} output tokens "
-            "of a call at most",
+            f"{limits.seconds:g} seconds, {limits.model_calls} model calls, "
+            f"{limits.tool_calls} tool calls, {number_in_words(limits.output_tokens)} "
+            "output tokens of a call at most",
         ),
         ("All runs", ", ".join(capped) or "no cap of their own"),
     ]

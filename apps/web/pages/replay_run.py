@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from apps.agents.queries import agent_now
 from apps.engine.replay.case import Case
 from apps.engine.replay.run import Effect, Proof, TargetKind
 from apps.engine.trace import Step, StepKind, StepStatus, ToolCall
@@ -18,7 +19,7 @@ from apps.replays.results import effects_of, proof_of
 from apps.reports.inert import visible
 from apps.traces.codec import StoredBody
 from apps.traces.queries import bodies_between, steps_of
-from apps.verdicts.replayed import agent_now, decisions_of
+from apps.verdicts.replayed import decisions_of
 from apps.web.access import Place
 from apps.web.pages.bodies import as_text
 from apps.web.pages.replay_recall import TrialLine, trial_lines_of
@@ -89,6 +90,7 @@ class AttemptLine(msgspec.Struct, frozen=True):
     row: RunAttempt
     ending: str
     why: str
+    took_ns: int | None
 
 
 class ProofPart(msgspec.Struct, frozen=True):
@@ -188,7 +190,8 @@ def _sentence(run: Run, word: StateWord) -> str:
 
 
 def _decision(run: Run) -> tuple[str, bool]:
-    if run.trace_id is None:
+    # The last answer of a memory test is no decision.
+    if run.trace_id is None or is_memory(run.batch):
         return "", False
     found = decisions_of(agent_now(run.batch.agent), [run.trace_id])
     conduct = found.get(run.trace_id)
@@ -200,9 +203,10 @@ def _decision(run: Run) -> tuple[str, bool]:
 
 
 def _usage(run: Run) -> str:
-    calls = (
-        f"{number_in_words(run.calls)} model {'call' if run.calls == 1 else 'calls'}"
-    )
+    # Calling an agent of one's own is a call too; which models it asked is not known.
+    is_model = run.batch.target_version.target.kind == TargetKind.OPENAI
+    noun = "model call" if is_model else "call"
+    calls = f"{number_in_words(run.calls)} {noun if run.calls == 1 else noun + 's'}"
     if run.input_tokens is None or run.output_tokens is None:
         tokens = "tokens not known"
     else:
@@ -348,7 +352,9 @@ def _left_over(run: Run, proof: Proof | None) -> list[LeftOver]:
 
 def _attempt(row: RunAttempt) -> AttemptLine:
     why = row.sentence or (error_in_words(row.error_kind) if row.error_kind else "")
-    return AttemptLine(row, ending_in_words(row.ending), why)
+    took = None if row.ended_at is None else row.ended_at - row.started_at
+    took_ns = None if took is None else int(took.total_seconds() * 1e9)
+    return AttemptLine(row, ending_in_words(row.ending), why, took_ns)
 
 
 def _proof(run: Run, proof: Proof) -> ProofPart:

@@ -136,7 +136,10 @@ def regime_words(regime: Mapping[str, Any]) -> str:
     """The conditions of a group in words."""
     if regime.get("kind") == MEMORY:
         return f"depth {number_in_words(regime.get('depth'))}"
-    return regime_in_words(msgspec.convert(regime, Regime))
+    try:
+        return regime_in_words(msgspec.convert(regime, Regime))
+    except msgspec.ValidationError:
+        return "conditions that this version cannot read"
 
 
 def money_in_words(amount: Decimal | None, currency: str = "") -> str:

@@ -9,6 +9,7 @@ import msgspec
 
 from apps.accounts.permissions import Permission
 from apps.agents.models import AgentName
+from apps.agents.queries import agent_now
 from apps.engine.agent_names import agent_key
 from apps.replays.batch_queries import experiments_of, group_rows, is_memory
 from apps.replays.models import Batch
@@ -16,7 +17,7 @@ from apps.replays.results import recall_of
 from apps.replays.transitions import BatchState
 from apps.review.models import Signal
 from apps.review.transitions import Verdict
-from apps.verdicts.replayed import agent_now, group_scores
+from apps.verdicts.replayed import group_scores
 from apps.web.access import Place
 from apps.web.pages.replay_batches import BatchLine, batch_line
 from apps.web.pages.replay_words import regime_words

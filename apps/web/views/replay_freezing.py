@@ -36,7 +36,7 @@ def freeze_one(request: HttpRequest, place: Place, trace_id: int) -> HttpRespons
             trace=found, invocation=number, user_id=place.user.pk, now=timezone.now()
         )
     except WrongCase as error:
-        return refusal(request, status=409, sentence=str(error))
+        return refusal(request, status=400, sentence=str(error))
     messages.success(
         request,
         "Frozen as a case. Retiring it takes it back."
@@ -66,7 +66,7 @@ def freeze_all(request: HttpRequest, place: Place, task_id: int) -> HttpResponse
             task=found, agent=agent, user_id=place.user.pk, now=timezone.now()
         )
     except WrongCase as error:
-        return refusal(request, status=409, sentence=str(error))
+        return refusal(request, status=400, sentence=str(error))
     distinct = len({one.case.pk for one in frozen.kept})
     inputs = f"{len(frozen.kept):,} {'input' if len(frozen.kept) == 1 else 'inputs'}"
     cases = "1 case" if distinct == 1 else f"{distinct:,} cases"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
 from apps.accounts.permissions import Permission
@@ -15,16 +16,14 @@ from apps.web.pages.replay_asked import Asked, asked_in
 from apps.web.pages.replay_estimate import EstimatePart
 from apps.web.pages.replay_memory import MemoryPage, planned_test
 from apps.web.pages.replay_plan import (
-    ConfirmPage,
-    Planned,
     choose_agent_page,
-    hidden_fields,
+    confirm_page,
     listed_cases,
     usable_targets,
     wrong_part,
 )
 from apps.web.replay_memory_forms import FactForm, MemoryForm, fact_forms
-from apps.web.views.replay_plan import CHANGED, confirm_page, started
+from apps.web.views.replay_plan import confirmed
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -33,7 +32,7 @@ def memory(request: HttpRequest, place: Place) -> HttpResponse:
     """Plan a memory test; POST shows what it may cost, asks to confirm, or starts."""
     asked = asked_in(place, request.GET)
     if asked.agent is None:
-        page = choose_agent_page(place, request.GET.urlencode())
+        page = choose_agent_page(place, request.GET.urlencode(), is_memory=True)
         return render(request, "web/replay_plan_agent.html", {"page": page})
     form = _form(request, asked, asked.agent)
     facts = fact_forms(request.POST if request.method == "POST" else None)
@@ -47,7 +46,9 @@ def memory(request: HttpRequest, place: Place) -> HttpResponse:
         return _page(request, place, asked.agent, forms, part)
     if made is None:
         return _page(request, place, asked.agent, forms)
-    return _confirmed(request, place, asked.agent, (form, facts, made))
+    shown = confirm_page(place, asked.agent, made, sent=request.POST)
+    again = partial(_page, request, place, asked.agent, forms)
+    return confirmed(request, shown, form, again=again)
 
 
 def _form(request: HttpRequest, asked: Asked, agent: Agent) -> MemoryForm:
@@ -86,31 +87,3 @@ def _page(
     template = "web/_replay_estimate.html" if is_part else "web/replay_memory.html"
     context = {"page": page, "estimate": part}
     return render(request, template, context, status=400 if is_wrong else 200)
-
-
-def _confirmed(
-    request: HttpRequest,
-    place: Place,
-    agent: Agent,
-    made: tuple[MemoryForm, list[FactForm], Planned],
-) -> HttpResponse:
-    """The page that asks once more; or, where it was answered, the start."""
-    form, facts, found = made
-    said = ""
-    if request.POST.get("act") == "start":
-        if request.POST.get("seen") == found.stamp:
-            batch = started(request, place, form, found)
-            if batch is None:
-                return _page(request, place, agent, (form, facts))
-            return redirect("replay-batch", place.project.slug, batch.pk)
-        said = CHANGED
-    where = reverse("replay-memory", args=[place.project.slug])
-    page = ConfirmPage(
-        place=place,
-        agent=agent,
-        planned=found,
-        hidden=hidden_fields(request.POST),
-        act_url=f"{where}?agent={agent.pk}",
-        said=said,
-    )
-    return confirm_page(request, page)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
@@ -16,6 +19,7 @@ from apps.pipeline.replays import wake_runs
 from apps.replays.models import Batch, ReplayCase
 from apps.replays.planning import WrongPlan, start_batch
 from apps.replays.prices_file import known_prices
+from apps.review.models import Signal
 from apps.web.access import Place, in_project
 from apps.web.numbers import whole
 from apps.web.pages.replay_asked import Asked, asked_in
@@ -25,7 +29,7 @@ from apps.web.pages.replay_plan import (
     Planned,
     PlanPage,
     choose_agent_page,
-    hidden_fields,
+    confirm_page,
     listed_cases,
     planned_of,
     tools_of_cases,
@@ -53,7 +57,9 @@ def plan(request: HttpRequest, place: Place) -> HttpResponse:
     if request.POST.get("act") == "estimate":
         return _estimate(request, place, asked.agent, (form, stubs, made))
     if made is not None:
-        return _confirmed(request, place, asked.agent, (form, stubs, made))
+        shown = confirm_page(place, asked.agent, made, sent=request.POST)
+        again = partial(_form_page, request, place, asked.agent, form, stubs)
+        return confirmed(request, shown, form, again=again)
     return _form_page(request, place, asked.agent, form, stubs)
 
 
@@ -111,9 +117,16 @@ def _form_page(
         estimate=None,
         is_cut=len(form.cases) == MOST_LISTED,
         retired_why="" if form.targets else "no target",
+        signal=_signal(place, form),
     )
     status = 400 if is_wrong else 200
     return render(request, "web/replay_plan.html", {"page": page}, status=status)
+
+
+def _signal(place: Place, form: PlanForm) -> Signal | None:
+    """The signal that a plan is for; 404 where it is not of this project."""
+    number = whole(str(form["signal"].value() or ""))
+    return None if number is None else place.signal(number)
 
 
 def _estimate(
@@ -133,42 +146,31 @@ def _estimate(
         estimate=part,
         is_cut=len(form.cases) == MOST_LISTED,
         retired_why="" if form.targets else "no target",
+        signal=_signal(place, form),
     )
     is_part = request.headers.get("HX-Request") == "true"
     template = "web/_replay_estimate.html" if is_part else "web/replay_plan.html"
     return render(request, template, {"page": page, "estimate": part})
 
 
-def _confirmed(
+def confirmed(
     request: HttpRequest,
-    place: Place,
-    agent: Agent,
-    made: tuple[PlanForm, list[StubForm], Planned],
+    page: ConfirmPage,
+    form: BatchForm,
+    *,
+    again: Callable[[], HttpResponse],
 ) -> HttpResponse:
-    """The page that asks once more; or, where it was answered, the start."""
-    form, stubs, found = made
-    said = ""
+    """The page that asks once more; or, where it was answered, the start.
+
+    `again` is the form, for a plan that cannot be started.
+    """
     if request.POST.get("act") == "start":
-        if request.POST.get("seen") == found.stamp:
-            batch = started(request, place, form, found)
+        if request.POST.get("seen") == page.planned.stamp:
+            batch = started(request, page.place, form, page.planned)
             if batch is None:
-                return _form_page(request, place, agent, form, stubs)
-            return redirect("replay-batch", place.project.slug, batch.pk)
-        said = CHANGED
-    where = reverse("replay-plan", args=[place.project.slug])
-    page = ConfirmPage(
-        place=place,
-        agent=agent,
-        planned=found,
-        hidden=hidden_fields(request.POST),
-        act_url=f"{where}?agent={agent.pk}",
-        said=said,
-    )
-    return confirm_page(request, page)
-
-
-def confirm_page(request: HttpRequest, page: ConfirmPage) -> HttpResponse:
-    """What will be started, to be confirmed."""
+                return again()
+            return redirect("replay-batch", page.place.project.slug, batch.pk)
+        page = msgspec.structs.replace(page, said=CHANGED)
     template = "web/replay_plan_confirm.html"
     return render(request, template, {"page": page}, status=409 if page.said else 200)
 

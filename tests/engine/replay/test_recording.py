@@ -200,7 +200,7 @@ def test_metadata_and_notes_say_how_the_run_was_made():
         "1 call of tools that change something was intended and not done.",
         "1 recorded tool call was not made.",
         "Isolation level reached: namespaces.",
-        "Not held back: CPU contention.",
+        "What isolation leaves open: CPU contention.",
     )
 
 
@@ -240,6 +240,13 @@ def test_the_whole_system_has_no_name_of_an_agent():
     assert trace.invocations[0].agent is None
     assert [one.agent for one in conducts_of(trace)] == [""]
     assert whole_conduct(trace).invocations[0].input == "I was charged twice"
+
+
+def test_an_agent_without_a_name_decides_alone_also_where_it_asked_nothing():
+    ran = Ran(ending=Ending.FINISHED, output={"decision": "refund"}, proof=RAN.proof)
+    trace = trace_of(msgspec.structs.replace(CASE, agent=""), ran, TITLE)
+    (conduct,) = conducts_of(trace)
+    assert extracted(conduct).is_decided
 
 
 small = st.sampled_from([None, "", "paid", {"id": 7}, [1], 0, True, "x" * 400])

@@ -10,9 +10,11 @@ import time
 import pytest
 
 from apps.engine.replay.run import EffectKind
+from apps.isolation.sandbox import probing
 from apps.isolation.sandbox.inside import policy, seccomp
 from apps.isolation.sandbox.inside.syscalls import ARCHITECTURES, names_on, number_of
 from apps.isolation.sandbox.ledger import Ledger
+from apps.isolation.sandbox.levels import Level, Way
 from apps.isolation.sandbox.scratch import new_folder, remove_abandoned
 
 OWN = 4_321
@@ -226,3 +228,21 @@ def test_the_folder_of_a_killed_worker_is_removed_and_no_other(tmp_path, monkeyp
     remove_abandoned(now=time.time() + 7_200)
     assert {path.name for path in tmp_path.iterdir()} == {ours.name, foreign.name}
     assert str(os.getpid()) in ours.name
+
+
+def test_a_wall_that_a_busy_machine_was_too_slow_for_is_tried_again(monkeypatch):
+    best, next_best = Way(level=Level.NAMESPACES), Way(level=Level.LANDLOCK_SECCOMP)
+    tried: list[Way] = []
+
+    def works(way: Way) -> bool:
+        tried.append(way)
+        if len(tried) == 1:
+            raise TimeoutError
+        return True
+
+    monkeypatch.setattr(probing, "_KNOWN", {})
+    monkeypatch.setattr(probing, "_ways", lambda _at_most: iter([best, next_best]))
+    monkeypatch.setattr(probing, "_works", works)
+    found = [probing.best_way(Level.NAMESPACES) for _ in range(3)]
+    assert found == [next_best, best, best]
+    assert tried == [best, next_best, best]

@@ -16,11 +16,13 @@ from apps.pipeline.demo import desk, doubtful
 from apps.pipeline.demo.asked import ask
 from apps.pipeline.demo.replays import start_replays
 from apps.pipeline.flow import submit_upload
+from apps.pipeline.reading import read_upload
 from apps.pipeline.replays import wake_runs
 from apps.traces.storage import receive
 
 SLUG = "demo"
 OWNER = "owner"
+TRIALS = "escalation-trials.evalsite.jsonl"
 
 
 def sample_files() -> Iterator[tuple[str, bytes]]:
@@ -38,7 +40,7 @@ def sample_files() -> Iterator[tuple[str, bytes]]:
         b"".join(dump(trace) for trace in desk.long_runs()),
     )
     yield (
-        "escalation-trials.evalsite.jsonl",
+        TRIALS,
         b"".join(dump(trace) for trace in doubtful.escalation_trials()),
     )
     yield "night-desk.chat.jsonl", desk.usage_missing()
@@ -68,7 +70,12 @@ class Command(BaseCommand):
         ask(project_id=project.pk, user_id=owner.pk, now=now)
         for name, content in sample_files():
             received = receive([content], limit=settings.MAX_UPLOAD_BYTES, name=name)
-            submit_upload(project=project, received=received, user=owner, now=now)
+            upload, _ = submit_upload(
+                project=project, received=received, user=owner, now=now
+            )
+            if name == TRIALS:
+                # The replays below are of cases that are frozen from its traces.
+                read_upload(upload_id=upload.pk, clock=timezone.now)
         batches = start_replays(project_id=project.pk, user_id=owner.pk, now=now)
         wake_runs(count=sum(batch.run_count for batch in batches))
         self.stdout.write("The demo project is ready.")

@@ -1,0 +1,72 @@
+"""What the JSON door says of an agent alone: counts apart, and facts, not last answers."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from apps.accounts.models import Project
+from apps.accounts.permissions import Scope
+from apps.agents.models import Agent
+from apps.pipeline.experiments import result_of
+from apps.replays.models import Batch, Run
+from tests.api.replayed import get, lines_of, make_place
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def made(stand):
+    return stand(make_place)
+
+
+@pytest.fixture
+def door(made, client_with, db):
+    return client_with(Project.objects.get(), Scope.READ)
+
+
+@pytest.fixture
+def test_of_memory(made, db):
+    return Batch.objects.get(name="Card number")
+
+
+def test_an_agent_has_the_counts_of_its_replays_apart_from_what_was_recorded(door):
+    agent = Agent.objects.get(key="memory")
+    found = door.get(reverse("api-agent", args=[agent.pk])).json()
+    alone = found["alone"]
+    assert (alone["runs"], alone["failed"], alone["breaches"]) == (20, 1, 1)
+    facts = alone["memory"]
+    assert (facts["k"], facts["n"], facts["lost"], facts["unclear"]) == (8, 15, 7, 0)
+    assert (found["traces"], found["masked"]["alone"]) == (3, None)
+    assert found["memory"]["n"] == 0
+    writer = Agent.objects.get(key="writer")
+    other = door.get(reverse("api-agent", args=[writer.pk])).json()
+    assert other["alone"] is None
+
+
+def test_the_last_answers_of_a_memory_test_are_no_decisions(door, test_of_memory):
+    batch = get(door, "batch", test_of_memory.pk)
+    assert {one["score"] for one in batch["groups"]} == {None}
+    assert {one["in_the_pipeline"] for one in batch["groups"]} == {None}
+    assert batch["memory"]["sentences"]
+    run = Run.objects.filter(batch=test_of_memory).first()
+    assert get(door, "run", run.pk)["decided"] is None
+    answer = door.get(reverse("api-replay-runs", args=[test_of_memory.pk]))
+    assert {one["decided"] for one in lines_of(answer)} == {None}
+
+
+def test_what_a_memory_test_gave_a_signal_is_its_recall(test_of_memory):
+    said = result_of(test_of_memory)
+    assert "15 of 15 runs finished" in said
+    assert "Recall is no longer certain from depth 6 on" in said
+    assert "alone it decides" not in said
+
+
+def test_a_price_that_is_not_known_is_no_zero(door):
+    batch = Batch.objects.get(name="Alone")
+    Batch.objects.filter(pk=batch.pk).update(is_money_known=False)
+    spent = get(door, "batch", batch.pk)["progress"]["spent"]
+    assert (spent["money"], spent["is_money_known"]) == (None, False)
+    run = Run.objects.filter(batch=batch).first()
+    run.attempts.update(spent_tokens=10)
+    assert {one["money"] for one in get(door, "run", run.pk)["attempts"]} == {None}
