@@ -149,8 +149,7 @@ class Batch(models.Model):
     cap. `reserved_*` is what calls under way may still cost, `spent_*` what ended calls
     cost, money in the currency of the price table. `is_money_known` is false where a
     price or a usage was not known. `signal` is the signal that it is an experiment for.
-    `max_seconds` count from `started_at`, which resuming sets anew. `result` is what is
-    said of it when it is done.
+    `max_seconds` count from `started_at`, which resuming sets anew.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
@@ -179,7 +178,6 @@ class Batch(models.Model):
     is_money_known = models.BooleanField(default=True)
     run_count = models.IntegerField(default=0)
     stopped_why = models.TextField(blank=True)
-    result = models.JSONField(null=True)
     created_by = models.ForeignKey(_BY, null=True, on_delete=models.SET_NULL)
     created_at = models.DateTimeField()
     started_at = models.DateTimeField()

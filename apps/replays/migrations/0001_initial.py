@@ -42,7 +42,6 @@ class Migration(migrations.Migration):
                 ('is_money_known', models.BooleanField(default=True)),
                 ('run_count', models.IntegerField(default=0)),
                 ('stopped_why', models.TextField(blank=True)),
-                ('result', models.JSONField(null=True)),
                 ('created_at', models.DateTimeField()),
                 ('started_at', models.DateTimeField()),
                 ('finished_at', models.DateTimeField(null=True)),
