@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.conf import settings
 
 from apps.isolation.sandbox.levels import LEVEL_WORDS, Level
@@ -27,6 +30,15 @@ def allowed_here() -> Allowed:
 def inner_hosts_here() -> InnerHosts:
     """The private hosts and ports that may be called; raises `NotAHost`."""
     return inner_hosts(settings.REPLAY_HOSTS)
+
+
+def sends_in_clear(settings_of_target: Mapping[str, Any]) -> bool:
+    """Whether a target is called in a way that others can read: key, prompts, answers."""
+    url = settings_of_target.get("base_url") or settings_of_target.get("url") or ""
+    try:
+        return bool(url) and checked_url(url, inner=inner_hosts_here()).sends_in_clear
+    except (RefusedAddress, NotAHost):
+        return False
 
 
 def refused_url(url: str) -> str:

@@ -226,6 +226,11 @@ class Group(models.Model):
                 fields=["batch", "number"], name="one_group_per_number"
             )
         ]
+        indexes = [
+            models.Index(
+                fields=["batch"], condition=Q(is_newest=True), name="group_that_counts"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"group {self.number} of batch {self.batch_id}"

@@ -289,7 +289,9 @@ class Trace(models.Model):
                 name="trace_by_session",
             ),
             models.Index(
-                fields=["project", "screened_as", "id"], name="trace_screened_as"
+                fields=["project", "screened_as", "id"],
+                condition=Q(is_replay=False),
+                name="trace_screened_as",
             ),
             models.Index(fields=["project", "scored_as", "id"], name="trace_scored_as"),
             GinIndex(fields=["models_seen"], name="trace_models"),

@@ -41,7 +41,7 @@ SELECT c.trace_id || '/' || c.agent_id, 'task ' || t.task_id, c.features,
 FROM scoring_conduct c
 JOIN traces_trace t ON t.id = c.trace_id
 JOIN scoring_agenttaskscore a ON a.agent_id = c.agent_id AND a.task_id = t.task_id
-WHERE t.project_id = %s AND a.consistency <> 'insufficient'
+WHERE t.project_id = %s AND NOT t.is_replay AND a.consistency <> 'insufficient'
 ORDER BY c.trace_id DESC, c.agent_id LIMIT %s
 """
 _WHOLE: Final = """

@@ -21,11 +21,13 @@ MATRIX = {
     Permission.REVIEW: (False, False, True, True, True),
     Permission.MANAGE_SETS: (False, False, True, True, True),
     Permission.FREEZE_REPORT: (False, False, True, True, True),
+    Permission.REPLAY: (False, False, True, True, True),
     Permission.UPLOAD: (False, False, False, True, True),
     Permission.MANAGE_TOKENS: (False, False, False, True, True),
     Permission.MANAGE_PRIVACY: (False, False, False, True, True),
     Permission.MANAGE_CHECKS: (False, False, False, True, True),
     Permission.MANAGE_AGENTS: (False, False, False, True, True),
+    Permission.MANAGE_TARGETS: (False, False, False, True, True),
     Permission.MANAGE_MEMBERS: (False, False, False, False, True),
 }
 ROLES = (None, Role.VIEWER, Role.REVIEWER, Role.MAINTAINER, Role.OWNER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from apps.accounts.models import Project
+from apps.accounts.models import Project, User
 from apps.accounts.permissions import Scope
 from apps.agents.models import Agent
 from apps.pipeline.experiments import result_of
@@ -21,12 +21,17 @@ def made(stand):
 
 
 @pytest.fixture
-def door(made, client_with, db):
+def owner(made, db):
+    return User.objects.get(username="olga")
+
+
+@pytest.fixture
+def door(client_with, owner):
     return client_with(Project.objects.get(), Scope.READ)
 
 
 @pytest.fixture
-def test_of_memory(made, db):
+def memory_test(made, db):
     return Batch.objects.get(name="Card number")
 
 
@@ -37,26 +42,26 @@ def test_an_agent_has_the_counts_of_its_replays_apart_from_what_was_recorded(doo
     assert (alone["runs"], alone["failed"], alone["breaches"]) == (20, 1, 1)
     facts = alone["memory"]
     assert (facts["k"], facts["n"], facts["lost"], facts["unclear"]) == (8, 15, 7, 0)
-    assert (found["traces"], found["masked"]["alone"]) == (3, None)
+    assert (found["traces"], found["masked"]["alone"]) == (3, "red")
     assert found["memory"]["n"] == 0
     writer = Agent.objects.get(key="writer")
     other = door.get(reverse("api-agent", args=[writer.pk])).json()
     assert other["alone"] is None
 
 
-def test_the_last_answers_of_a_memory_test_are_no_decisions(door, test_of_memory):
-    batch = get(door, "batch", test_of_memory.pk)
+def test_the_last_answers_of_a_memory_test_are_no_decisions(door, memory_test):
+    batch = get(door, "batch", memory_test.pk)
     assert {one["score"] for one in batch["groups"]} == {None}
     assert {one["in_the_pipeline"] for one in batch["groups"]} == {None}
     assert batch["memory"]["sentences"]
-    run = Run.objects.filter(batch=test_of_memory).first()
+    run = Run.objects.filter(batch=memory_test).first()
     assert get(door, "run", run.pk)["decided"] is None
-    answer = door.get(reverse("api-replay-runs", args=[test_of_memory.pk]))
+    answer = door.get(reverse("api-replay-batch-runs", args=[memory_test.pk]))
     assert {one["decided"] for one in lines_of(answer)} == {None}
 
 
-def test_what_a_memory_test_gave_a_signal_is_its_recall(test_of_memory):
-    said = result_of(test_of_memory)
+def test_what_a_memory_test_gave_a_signal_is_its_recall(memory_test):
+    said = result_of(memory_test)
     assert "15 of 15 runs finished" in said
     assert "Recall is no longer certain from depth 6 on" in said
     assert "alone it decides" not in said

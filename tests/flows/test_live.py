@@ -53,13 +53,7 @@ def skip_without(*modules: str) -> None:
         pytest.skip(f"Not installed (dependency group “live”): {', '.join(missing)}.")
 
 
-@pytest.fixture
-def project(transactional_db):
-    return make_project(owner=make_user("olga"), name="Live")
-
-
-@pytest.fixture
-def token(project) -> str:
+def token_of(project) -> str:
     _, secret = create_token(
         project=project,
         name="exporter",
@@ -68,6 +62,16 @@ def token(project) -> str:
         now=timezone.now(),
     )
     return secret
+
+
+@pytest.fixture
+def project(transactional_db):
+    return make_project(owner=make_user("olga"), name="Live")
+
+
+@pytest.fixture
+def token(project) -> str:
+    return token_of(project)
 
 
 @pytest.fixture
@@ -91,7 +95,7 @@ def exporter(web, token):
         environment = {
             **os.environ,
             "OTEL_EXPORTER_OTLP_ENDPOINT": web.address,
-            "OTEL_EXPORTER_OTLP_HEADERS": f"Authorization=Bearer%20{token}",
+            **header_of(token),
             **more,
         }
         return subprocess.Popen(
@@ -101,6 +105,24 @@ def exporter(web, token):
         )
 
     return run
+
+
+def header_of(secret: str) -> dict[str, str]:
+    """What an environment says to the exporter about who sends."""
+    return {"OTEL_EXPORTER_OTLP_HEADERS": f"Authorization=Bearer%20{secret}"}
+
+
+def assert_it_is_queued(project) -> None:
+    """The one signal of a project is that of a billing agent whose outputs fall."""
+    wait_until(
+        lambda: Signal.objects.filter(project=project).exists(),
+        seconds=60,
+        what=f"the run of {project.name} is in the queue",
+    )
+    signal_row = Signal.objects.get(project=project, check_slug="output-decay")
+    # LangGraph's nodes are steps of the graph, and nothing names an agent.
+    assert signal_row.agent == "billing"
+    assert signal_row.screening.evidence["series"]["values"] == list(OUTPUTS)
 
 
 def finished(process: subprocess.Popen[bytes]) -> str:
@@ -147,31 +169,48 @@ def assert_everything_is_there_once(project, traces: int) -> None:
 
 
 class TestTheOfficialExporter:
-    @pytest.mark.parametrize("compression", ["none", "gzip"])
-    def test_a_decaying_run_ends_in_the_queue(
-        self, project, processes, exporter, tmp_path, compression
+    @pytest.mark.slow
+    def test_a_decaying_run_of_every_sender_ends_in_the_queue(
+        self, project, processes, exporter, tmp_path
     ):
+        """Each sender has a project of its own; the worker that starts is the same."""
         skip_without(*PLAIN)
+        errors = finished(
+            exporter("plain_exporter", as_texts(), **header_of("evs_wrong"))
+        )
+        assert "401" in errors
+        assert LiveTrace.objects.count() == 0
         processes.worker()
         processes.beat(tmp_path)
-        begun = time.monotonic()
-        finished(
-            exporter(
-                "plain_exporter",
-                as_texts(),
-                OTEL_EXPORTER_OTLP_COMPRESSION=compression,
+        missing = []
+        for compression in ("none", "gzip"):
+            sender = make_project(owner=project.members.get(), name=compression)
+            begun = time.monotonic()
+            finished(
+                exporter(
+                    "plain_exporter",
+                    as_texts(),
+                    OTEL_EXPORTER_OTLP_COMPRESSION=compression,
+                    **header_of(token_of(sender)),
+                )
             )
-        )
-        wait_until(
-            lambda: Signal.objects.filter(project=project).exists(),
-            seconds=60,
-            what="the run is in the queue",
-        )
-        signal_row = Signal.objects.get(project=project)
-        assert (signal_row.check_slug, signal_row.agent) == ("output-decay", "billing")
-        values = signal_row.screening.evidence["series"]["values"]
-        assert values == list(OUTPUTS)
-        assert time.monotonic() - begun < 60
+            assert_it_is_queued(sender)
+            assert time.monotonic() - begun < 60
+        for script, modules in FRAMEWORKS.items():
+            if not all(map(_is_there, modules)):
+                missing.append(script)
+                continue
+            sender = make_project(owner=project.members.get(), name=script)
+            headers = header_of(token_of(sender))
+            with model_server(OUTPUTS) as address:
+                more = {"MODEL_SERVER": address, "OPENAI_API_KEY": "none"}
+                finished(exporter(script, **more, **headers))
+            assert_it_is_queued(sender)
+            trace = Trace.objects.get(project=sender)
+            assert (trace.model_call_count, trace.usage_known) == (6, 6), script
+            assert trace.tool_call_count == 5, script
+        if missing:
+            pytest.skip(f"The frameworks of these are not installed: {missing}.")
 
     def test_it_sends_again_after_429_until_it_is_taken(
         self, project, processes, broker, exporter, web, token, tmp_path
@@ -204,42 +243,6 @@ class TestTheOfficialExporter:
             lambda: stored(project) == 2, seconds=60, what="both runs are stored"
         )
         assert Signal.objects.filter(project=project).count() == 2
-
-    def test_a_wrong_token_is_told_to_the_sender(self, exporter):
-        skip_without(*PLAIN)
-        errors = finished(
-            exporter(
-                "plain_exporter",
-                as_texts(),
-                OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer%20evs_wrong",
-            )
-        )
-        assert "401" in errors
-        assert LiveTrace.objects.count() == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("script", FRAMEWORKS)
-def test_the_billing_agent_of_a_framework_ends_in_the_queue(
-    project, processes, exporter, tmp_path, script
-):
-    skip_without(*PLAIN, *FRAMEWORKS[script])
-    processes.worker()
-    processes.beat(tmp_path)
-    with model_server(OUTPUTS) as address:
-        finished(exporter(script, MODEL_SERVER=address, OPENAI_API_KEY="none"))
-    wait_until(
-        lambda: Signal.objects.filter(project=project).exists(),
-        seconds=60,
-        what="the run is in the queue",
-    )
-    signal_row = Signal.objects.get(project=project, check_slug="output-decay")
-    assert signal_row.screening.evidence["series"]["values"] == list(OUTPUTS)
-    # LangGraph's nodes are steps of the graph, and nothing names an agent.
-    assert signal_row.agent == "billing"
-    trace = Trace.objects.get(project=project)
-    assert (trace.model_call_count, trace.usage_known) == (6, 6)
-    assert trace.tool_call_count == 5
 
 
 def test_a_body_in_chunks_without_a_length_is_taken_whole_and_bounded(

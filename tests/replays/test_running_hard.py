@@ -14,6 +14,7 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.test import Client
 
+from apps.agents.models import Agent
 from apps.engine.replay.run import Limits, TargetKind
 from apps.pipeline import replay_endings
 from apps.pipeline.replay_calls import LONGEST_WAIT
@@ -69,6 +70,14 @@ def project(transactional_db):
 @pytest.fixture
 def agent(project):
     return make_agent(project)
+
+
+def added(agent: Agent, kind: TargetKind, chosen: dict[str, Any]) -> Target:
+    """A target of this kind that the operator allows at present."""
+    new = NewTarget(name=kind.value, kind=kind, settings=chosen)
+    return add_target(
+        agent=agent, new=new, allowed=allowed_here(), user_id=None, now=NOW
+    )
 
 
 def given_up(batch: Batch) -> Run:
@@ -181,6 +190,37 @@ class TestAnswers:
         assert not Target.objects.filter(paused_until__gt=late).exists()
 
 
+class TestPermissions:
+    @pytest.mark.parametrize(
+        ("kind", "chosen", "said"),
+        [
+            (TargetKind.OPENAI, {"model": "small"}, "Only the operator"),
+            (TargetKind.CALLABLE, {"callable": "leaky:leaks"}, "the operator's list"),
+            (TargetKind.COMMAND, {"command": "/bin/true"}, "the operator's list"),
+        ],
+    )
+    def test_what_the_operator_allows_no_more_is_not_run(
+        self, agent, settings, kind, chosen, said
+    ):
+        settings.REPLAY_CALLABLES, settings.REPLAY_COMMANDS = (
+            ["leaky:leaks"],
+            ["/bin/true"],
+        )
+        with model_server() as server:
+            settings.REPLAY_HOSTS = [server.host]
+            if kind is TargetKind.OPENAI:
+                chosen = {**chosen, "base_url": server.url}
+            batch = batch_at(added(agent, kind, chosen), runs=1)
+            settings.REPLAY_HOSTS = []
+            settings.REPLAY_CALLABLES = settings.REPLAY_COMMANDS = []
+            work()
+            assert server.stats.calls == 0
+        assert_whole(batch)
+        run = Run.objects.get(batch=batch)
+        assert run.state == "failed"
+        assert said in run.sentence
+
+
 class TestElsewhere:
     def test_an_agent_elsewhere_is_run_over_http_and_calls_its_stubs(
         self, agent, settings
@@ -199,14 +239,8 @@ class TestElsewhere:
         settings.REPLAY_STUB_URL = "http://stubs.example"
         with model_server("json", value=answers) as server:
             settings.REPLAY_HOSTS = [server.host]
-            new = NewTarget(
-                name="Elsewhere",
-                kind=TargetKind.HTTP,
-                settings={"url": f"{server.origin}/agent"},
-            )
-            target = add_target(
-                agent=agent, new=new, allowed=allowed_here(), user_id=None, now=NOW
-            )
+            chosen = {"url": f"{server.origin}/agent"}
+            target = added(agent, TargetKind.HTTP, chosen)
             batch = batch_at(target, runs=2, cases=[case_with_tool(agent)])
             work()
         assert_whole(batch)
@@ -226,18 +260,10 @@ def test_the_key_of_a_target_is_nowhere_whoever_says_it(
     said = {**says, "model": KEY, "output": [{KEY: KEY}], "error": None}
     with model_server("json", value=said) as server:
         targets = [target_at(agent, server, settings)]
-        for kind, chosen in (
-            (TargetKind.HTTP, {"url": f"{server.origin}/agent", "header": "X-Key"}),
-            (TargetKind.CALLABLE, {"callable": "leaky:leaks", "model": "small"}),
-        ):
-            if kind is TargetKind.CALLABLE:
-                chosen["base_url"] = server.url
-            new = NewTarget(name=kind.value, kind=kind, settings=chosen)
-            targets.append(
-                add_target(
-                    agent=agent, new=new, allowed=allowed_here(), user_id=None, now=NOW
-                )
-            )
+        elsewhere = {"url": f"{server.origin}/agent", "header": "X-Key"}
+        targets.append(added(agent, TargetKind.HTTP, elsewhere))
+        local = {"callable": "leaky:leaks", "base_url": server.url, "model": "small"}
+        targets.append(added(agent, TargetKind.CALLABLE, local))
         for target in targets:
             set_secret(target=target, text=KEY, user_id=owner.pk, now=NOW)
             batch = batch_at(target, runs=1, limits=Limits(seconds=20))

@@ -6,13 +6,9 @@ named in one of the tables below, or the test says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
-from django.db import transaction
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls import get_resolver
 from django.utils import timezone
 
 from apps.accounts.models import Project, User
@@ -22,6 +18,7 @@ from tests.factories import make_member, make_project
 from tests.web.api_names import API, API_OF_PROJECT, API_OF_TOKEN, API_OTHERS
 from tests.web.replay_fields import REPLAY_ALSO_POST, REPLAY_ROLES
 from tests.web.rooms import make_rooms
+from tests.web.walking import ask, names, put_back, signed_in_as, status, url_of
 
 PUBLIC = {"healthz", "readyz", "sign-in", "sign-in-link"}
 # Tokens, other roles and strangers at these doors: tests/live/test_door.py and
@@ -164,19 +161,6 @@ ALSO_POST = {
 }
 
 
-def all_patterns(resolver: URLResolver) -> list[URLPattern]:
-    found = []
-    for pattern in resolver.url_patterns:
-        found += (
-            all_patterns(pattern) if isinstance(pattern, URLResolver) else [pattern]
-        )
-    return found
-
-
-def names() -> list[str]:
-    return sorted(p.name for p in all_patterns(get_resolver()))
-
-
 @pytest.fixture(scope="module")
 def house(stand):
     """Every room once for all tests of a module, and the folder of its raw upload."""
@@ -204,48 +188,12 @@ def uploads_dir(house, settings):
     return settings.UPLOADS_DIR
 
 
-def url_of(name: str, rooms: dict[str, object]) -> str:
-    pattern = next(p for p in all_patterns(get_resolver()) if p.name == name)
-    full = get_resolver().reverse_dict.getlist(name)[0][0][0][1]
-    assert pattern is not None
-    return reverse(name, kwargs={key: rooms[key] for key in full})
-
-
-def ask(client: Client, name: str, rooms: dict[str, object], method: str = "get"):
-    answer = getattr(client, method)(url_of(name, rooms))
-    for close in answer._resource_closers:
-        close()
-    return answer
-
-
-def signed_in_as(user) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
 def test_every_url_is_named_in_a_table_of_this_test():
     known = (
         PUBLIC | FOR_EVERYONE_SIGNED_IN | set(LEAST_ROLE) | API | BY_PIECES | API_OTHERS
     )
     known |= OF_ANOTHER_PROTOCOL
     assert set(names()) == known
-
-
-@contextmanager
-def put_back(name: str) -> Iterator[None]:
-    """What asking at a URL changes is taken back; an error says at which it was."""
-    try:
-        with transaction.atomic():
-            yield
-            transaction.set_rollback(True)
-    except Exception as error:
-        error.add_note(f"This was at {name!r}.")
-        raise
-
-
-def status(client: Client, name: str, rooms: dict[str, object], method: str) -> int:
-    return ask(client, name, rooms, method).status_code
 
 
 @pytest.fixture

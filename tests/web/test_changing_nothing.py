@@ -84,6 +84,7 @@ OF_NO_ONE_THING = {
     "agent-outcomes-remove",
     "agent-outcomes-restore",
     "shadows",
+    "replay-cases-file",
     "check-adopt",
     "check-pause",
     "queue-next",

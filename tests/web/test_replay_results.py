@@ -14,6 +14,7 @@ from apps.review.transitions import Verdict
 from apps.scoring.models import AgentTaskScore
 from apps.traces.models import Task, Trace
 from apps.verdicts.models import AgentVerdict
+from apps.verdicts.patterns import Target, units_of
 from tests.factories import NOW
 from tests.masked_desks import make_masked_desk
 from tests.replays.ended import decided
@@ -109,6 +110,16 @@ class TestOtherPages:
         recorded = text(web.get(url(project, "trace", Trace.objects.earliest("pk").pk)))
         assert "Alone:" not in recorded
         assert "Answers of the checks" in recorded
+
+    def test_patterns_are_searched_in_what_was_recorded(self, project, batch):
+        task = Group.objects.get(batch=batch).task_id
+        AgentTaskScore.objects.filter(task=task).update(consistency="drifting")
+        alone = set(Trace.everything.filter(task=task).values_list("pk", flat=True))
+        for target in Target:
+            units = list(units_of(project.pk, target))
+            assert units
+            found = {int(unit.id.split("/")[0]) for unit in units}
+            assert not found & alone
 
     def test_the_page_of_an_agent_has_a_part_on_it_alone(
         self, web, project, agent, batch

@@ -70,6 +70,7 @@ def test_a_target_of_each_kind_is_made_changed_and_used_again(web, project, agen
     assert "What is not guaranteed" in page
     target = Target.objects.get(kind="openai")
     where = url(project, "replay-target", target.pk)
+    assert "called over plain http" in text(web.get(where))
     assert web.post(where, {**OPENAI, "model": "large"}).status_code == 302
     assert "model: small → large" in text(web.get(where))
     again = url(project, "replay-target-again", target.pk)

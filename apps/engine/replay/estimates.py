@@ -157,20 +157,6 @@ def estimate(
     )
 
 
-def worst_call(request: Any, limits: Limits) -> Tokens:
-    """The most tokens that a model call with this request can need, to reserve them.
-
-    The request is bound by its bytes as JSON: tokenizers that work on bytes make at
-    most one token of each. This is our own bound, several times what is usual; images
-    and files that a request only names are not covered.
-    """
-    parts = 1
-    if isinstance(request, dict):
-        lists = [request.get(key) for key in ("messages", "input", "tools")]
-        parts += sum(len(one) for one in lists if isinstance(one, list))
-    return Tokens(_bytes_of(request) + MOST_AROUND * parts, limits.output_tokens)
-
-
 def worst_case(case: Case, limits: Limits) -> Tokens:
     """The most tokens that all model calls of one run can need within its limits.
 

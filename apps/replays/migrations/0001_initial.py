@@ -261,4 +261,8 @@ class Migration(migrations.Migration):
             model_name='batch',
             index=models.Index(condition=models.Q(('signal__isnull', False)), fields=['signal'], name='batch_of_signal'),
         ),
+        migrations.AddIndex(
+            model_name='group',
+            index=models.Index(condition=models.Q(('is_newest', True)), fields=['batch'], name='group_that_counts'),
+        ),
     ]

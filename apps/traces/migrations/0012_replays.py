@@ -68,4 +68,12 @@ class Migration(migrations.Migration):
             model_name='task',
             constraint=models.UniqueConstraint(fields=('project', 'key', 'is_replay'), name='task_key_unique'),
         ),
+        migrations.RemoveIndex(
+            model_name='trace',
+            name='trace_screened_as',
+        ),
+        migrations.AddIndex(
+            model_name='trace',
+            index=models.Index(condition=models.Q(('is_replay', False)), fields=['project', 'screened_as', 'id'], name='trace_screened_as'),
+        ),
     ]

@@ -10,6 +10,7 @@ from django.conf import settings
 
 from apps.accounts.permissions import Permission
 from apps.engine.replay.run import TargetKind
+from apps.replays.allowed import sends_in_clear
 from apps.replays.models import Batch, Target, TargetVersion
 from apps.replays.queries import batches_of_target, target_rows, version_history
 from apps.web.access import Place
@@ -89,13 +90,22 @@ def target_page(
         line=target_line(row, now),
         form=form,
         explained=EXPLAINED[kind],
-        notes=notes_on(kind),
+        notes=[*notes_on(kind), *_in_clear(row.version.settings)],
         history=_history(target),
         batches=batches_of_target(target),
         isolation=isolation_here() if kind in IN_THE_SANDBOX else None,
         may_seal=bool(settings.REPLAY_KEYS),
         refusal=place.refusal(Permission.MANAGE_TARGETS),
     )
+
+
+def _in_clear(of_target: dict[str, Any]) -> list[str]:
+    if not sends_in_clear(of_target):
+        return []
+    return [
+        "It is called over plain http: whoever is on the way can read its key, the "
+        "prompts and the answers."
+    ]
 
 
 def notes_on(kind: TargetKind) -> list[str]:

@@ -13,9 +13,7 @@ from apps.engine.replay.case import Case, RecordedCall, ToolOffer
 from apps.engine.replay.estimates import (
     Span,
     TargetSettings,
-    Tokens,
     estimate,
-    worst_call,
     worst_case,
 )
 from apps.engine.replay.prices import (
@@ -159,14 +157,6 @@ def test_what_nobody_can_know_is_unknown_and_not_zero():
     assert (recorded.runs, recorded.micros) == (0, Span(0, 0, 0))
     with pytest.raises(ValueError, match="at least once"):
         of(repeats=0)
-
-
-def test_the_worst_call_is_bound_by_the_bytes_of_its_request():
-    request = {"model": "m", "messages": [{"role": "user", "content": "é" * 100}]}
-    found = worst_call(request, LIMITS)
-    assert found.output == 100
-    assert 200 < found.input < 400
-    assert worst_call(None, LIMITS) == Tokens(64, 100)
 
 
 contents = st.text(max_size=40)
