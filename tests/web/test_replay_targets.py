@@ -89,7 +89,7 @@ def test_a_target_of_each_kind_is_made_changed_and_used_again(web, project, agen
         ("openai", {"parameters": '{"model": "x"}'}, "parameters", "set by the replay"),
         ("openai", {"name": ""}, "name", "required"),
         ("openai", {"concurrency": "99"}, "concurrency", "from 1 to 20"),
-        ("openai", {"key": "ключ"}, "key", "plain letters"),
+        ("openai", {"key": "ключ-доступа"}, "key", "plain letters"),
         ("http", {"url": "https://u:p@a.example/"}, "url", "user name or password"),
         ("http", {"header": "a b"}, "header", "letters, digits and hyphens"),
         ("callable", {"callable": "os:system"}, "callable", "EVALSITE_REPLAY_CALLABLES"),
@@ -139,7 +139,7 @@ def test_a_key_is_set_forgotten_and_never_shown(web, project, agent):
     page = text(web.post(where, moved, follow=True))
     assert "the key was forgotten" in page
     assert secret_of(target.pk, now=NOW) == ""
-    web.post(key, {"key": "third"})
+    web.post(key, {"key": "the third"})
     page = text(web.post(key, {"act": "forget"}, follow=True))
     assert "Forgotten." in page
     assert not TargetSecret.objects.exclude(sealed=b"").exists()
