@@ -39,6 +39,7 @@ from apps.replays.planning import (
     Caps,
     NewBatch,
     Plan,
+    limits_at,
     stored_estimate,
 )
 from apps.replays.prices_file import known_prices, price_of
@@ -151,7 +152,7 @@ def planned_batch(project_id: int, asked: AskedBatch) -> PlannedBatch:
     if len(rows) != len(set(asked.cases)):
         raise BadRequest("“cases” are ids of cases of this project.")
     _check(project_id, asked)
-    limits = Limits(**msgspec.structs.asdict(asked.limits))
+    limits = limits_at(Limits(**msgspec.structs.asdict(asked.limits)), version.settings)
     table, _ = known_prices()
     cost = TargetSettings(
         kind=TargetKind(target.kind),

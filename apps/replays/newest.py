@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.db.models import QuerySet
 
 from apps.agents.models import Agent
 from apps.agents.queries import agent_now, agents_behind
+from apps.engine.replay.run import ErrorKind
 from apps.replays.models import BatchKind, Group, Run
-from apps.replays.transitions import EXECUTED
+from apps.replays.transitions import EXECUTED, RunState
+
+_AROUND: Final = tuple(
+    kind.value
+    for kind in (
+        ErrorKind.RATE_LIMITED,
+        ErrorKind.OVERLOADED,
+        ErrorKind.CONNECTION,
+        ErrorKind.REFUSED,
+        ErrorKind.NOT_ALLOWED,
+        ErrorKind.BUDGET,
+        ErrorKind.CANCELLED,
+        ErrorKind.OURS,
+    )
+)
+"""Errors that say nothing of the agent itself."""
 
 
 def let_count(*, run_id: int) -> bool:
@@ -15,15 +33,15 @@ def let_count(*, run_id: int) -> bool:
 
     In the caller's transaction, which holds the batch. Earlier groups of the same case
     in the same regime count no more, and of memory tests those of every earlier one of
-    the agent. A group that a later batch has overtaken does not count. Safe to run
-    twice.
+    the agent. A group that a later batch has overtaken does not count, nor does one that
+    says nothing of the agent. Safe to run twice.
     """
     group = Group.objects.select_related("batch__agent").get(runs=run_id)
     if group.task_id is None:
         task_id = Run.objects.values_list("trace__task_id", flat=True).get(pk=run_id)
         Group.objects.filter(pk=group.pk).update(task_id=task_id)
     left = group.runs.exclude(state__in=[one.value for one in EXECUTED])
-    if group.is_newest or left.exists():
+    if group.is_newest or left.exists() or not _says_something(group):
         return False
     # Two batches may end at once: one after the other says which is the later.
     agent_id = agent_now(group.batch.agent)
@@ -34,6 +52,19 @@ def let_count(*, run_id: int) -> bool:
     rivals.filter(batch__lt=group.batch_id).update(is_newest=False)
     Group.objects.filter(pk=group.pk).update(is_newest=True)
     return True
+
+
+def _says_something(group: Group) -> bool:
+    """Whether not every run failed for what lies around the agent.
+
+    An endpoint that was away for an hour must not hide a breach of the day before.
+    """
+    around = group.runs.filter(
+        state__in=[RunState.FAILED.value, RunState.TIMED_OUT.value],
+        error_kind__in=_AROUND,
+        has_breach=False,
+    )
+    return around.count() < group.runs.count()
 
 
 def _rivals(group: Group, agent_id: int) -> QuerySet[Group]:

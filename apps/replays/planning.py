@@ -91,6 +91,14 @@ def stored_estimate(found: Estimate) -> dict[str, Any]:
     return {**value, "sentence": found.sentence}
 
 
+def limits_at(limits: Limits, settings_of_target: dict[str, Any]) -> Limits:
+    """The limits of runs at a target: no more output of a call than it is set to."""
+    most = settings_of_target.get("max_tokens", limits.output_tokens)
+    return msgspec.structs.replace(
+        limits, output_tokens=min(limits.output_tokens, most)
+    )
+
+
 def regime_key(regime: dict[str, Any], worded: str = "") -> str:
     """Under which name groups of one case are the same conditions: 64 hex digits.
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterable
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +12,12 @@ from apps.engine.formats.evalsite_writer import dump
 from apps.engine.trace import Trace
 from apps.engine.trials import Asked
 from apps.pipeline.demo import desk
-from evalsite.management.commands.compare import Command
 from evalsite.offline.asking import asked_in_file
 from evalsite.offline.comparing import Wanted, compared
 from evalsite.offline.document import document_of
 from evalsite.offline.trials import HowToScore
 from tests.desks import FAIL, PASS, desk_trace
+from tests.evalsite.calling import call_here
 from tests.evalsite.test_describe import call
 
 MEMORY = """
@@ -52,17 +50,8 @@ def compare(*words: object, **options: Any) -> tuple[int, str, str]:
 
 def compare_here(*words: object) -> tuple[int, str, str]:
     """The same inside this process, without the time that a start takes."""
-    command = Command()
-    # Else a wrong option raises what only other code would catch.
-    command._called_from_command_line = True
-    out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        try:
-            parser = command.create_parser("manage.py", "compare")
-            command.handle(**vars(parser.parse_args(list(map(str, words)))))
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-    return code, out.buffer.getvalue().decode(), err.getvalue()
+    done = call_here("compare", *words)
+    return done.returncode, done.stdout, done.stderr
 
 
 def write(path: Path, traces: Iterable[Trace]) -> Path:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -13,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from evalsite.management.commands.replay import Command
+from tests.evalsite.calling import call_here
 
 ASKED = "Is order 7 open?"
 CASE = {
@@ -61,18 +60,8 @@ class remembers:
 
 def replay(*words: object) -> tuple[int, str, str]:
     """The exit code of a call in this process, what it printed, and what it said."""
-    command = Command()
-    # Else a wrong option raises what only other code would catch.
-    command._called_from_command_line = True
-    out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
-    code = 0
-    with redirect_stdout(out), redirect_stderr(err):
-        try:
-            parser = command.create_parser("manage.py", "replay")
-            command.handle(**vars(parser.parse_args(list(map(str, words)))))
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-    return code, out.buffer.getvalue().decode(), err.getvalue()
+    done = call_here("replay", *words)
+    return done.returncode, done.stdout, done.stderr
 
 
 def found(*words: object) -> tuple[int, list[dict[str, Any]], dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Calls `manage.py screen` on small files, as a process of its own."""
+"""Calls `manage.py screen` on small files."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 from apps.engine.formats.evalsite_writer import dump
 from apps.engine.trace import Trace
-from tests.evalsite.test_describe import call
+from tests.evalsite.calling import call_here
 
 
 def screened(*words: object) -> tuple[list[dict[str, Any]], int, str]:
-    done = call("screen", "--json", *words)
+    done = call_here("screen", "--json", *words)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     return lines, done.returncode, done.stderr
 
 
 def sarif(*words: object) -> tuple[dict[str, Any], int]:
-    done = call("screen", "--sarif", *words)
+    done = call_here("screen", "--sarif", *words)
     return json.loads(done.stdout), done.returncode
 
 

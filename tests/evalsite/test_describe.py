@@ -1,4 +1,7 @@
-"""`manage.py describe`, as a process of its own without settings or servers."""
+"""`manage.py describe`, which needs no settings and no servers.
+
+Where a start of its own shows nothing new it is called inside of this process.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from apps.engine.formats.evalsite_writer import dump
 from apps.engine.trace import Outcome, OutcomeKind, Step, StepKind, StepStatus
 from evalsite.packing import packed
 from tests.conftest import ROOT
+from tests.evalsite.calling import call_here
 from tests.factories import (
     CHAT,
     chat_bytes,
@@ -70,7 +74,7 @@ def stop_listening(*words: object) -> int:
 
 
 def described(*words: object) -> tuple[list[dict], int]:
-    done = call("describe", "--json", *words)
+    done = call_here("describe", "--json", *words)
     assert done.stderr == ""
     return [json.loads(line) for line in done.stdout.splitlines()], done.returncode
 
@@ -259,7 +263,7 @@ def test_a_format_named_by_hand_is_used_instead_of_the_recognised_one(rich):
 
 @pytest.mark.parametrize("words", [[], ["a", "--format", "xml"], ["a", "--jsn"]])
 def test_a_wrong_call_ends_with_two_and_how_to_call_it(words):
-    done = call("describe", *words)
+    done = call_here("describe", *words)
     assert done.returncode == 2
     assert "usage: manage.py describe" in done.stderr
 

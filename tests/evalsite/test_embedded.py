@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import unquote
 
 import pytest
@@ -26,6 +27,34 @@ from tests.evalsite.live import (
     mode,
     wait_until,
 )
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A data folder of PostgreSQL as a first start leaves it."""
+    with TemporaryDirectory(prefix="evalsite-test-", dir="/tmp") as folder:
+        data = Path(folder) / "data"
+        Path(folder).chmod(0o711)
+        start_embedded(data, names=["postgres"], throw_away=True).stop()
+        yield Places.at(data).postgres
+
+
+@pytest.fixture
+def start_used(start, cluster):
+    """Start servers on a folder as on one that was used before, which is quicker."""
+
+    def start_used(data_dir, **options):
+        used_before(data_dir, cluster)
+        return start(data_dir, **options)
+
+    return start_used
+
+
+def used_before(data_dir, cluster):
+    places = Places.at(data_dir)
+    prepare(places, account=server_account())
+    # With owners and permissions.
+    subprocess.run(["cp", "-a", cluster, places.postgres], check=True)
 
 
 def test_both_servers_keep_their_data_over_a_restart_with_settings_that_sync(
@@ -52,8 +81,10 @@ def test_both_servers_keep_their_data_over_a_restart_with_settings_that_sync(
     servers.stop()
 
 
-def test_the_product_connects_with_a_role_that_is_not_a_superuser(start, open_folder):
-    start(open_folder / "data", names=["postgres"])
+def test_the_product_connects_with_a_role_that_is_not_a_superuser(
+    start_used, open_folder
+):
+    start_used(open_folder / "data", names=["postgres"])
     with connect(open_folder / "data") as connection:
         role = connection.execute(
             "SELECT rolname, rolsuper, rolcreatedb FROM pg_roles "
@@ -71,8 +102,8 @@ def listening_inodes():
     return {line.split()[9] for line in lines if line.split()[3] == "0A"}
 
 
-def test_neither_server_listens_on_a_tcp_port(start, open_folder):
-    servers = start(open_folder / "data")
+def test_neither_server_listens_on_a_tcp_port(start_used, open_folder):
+    servers = start_used(open_folder / "data")
     for process in servers.processes.values():
         opened = Path(f"/proc/{process.pid}/fd").iterdir()
         links = [str(descriptor.readlink()) for descriptor in opened]
@@ -82,9 +113,9 @@ def test_neither_server_listens_on_a_tcp_port(start, open_folder):
 
 
 def test_a_second_start_on_the_same_folder_is_refused_with_the_first_one_named(
-    start, open_folder
+    start_used, open_folder
 ):
-    start(open_folder / "data")
+    start_used(open_folder / "data")
     with pytest.raises(
         CannotStart, match=rf"already runs on .*\(process {os.getpid()}\)"
     ):
@@ -93,12 +124,14 @@ def test_a_second_start_on_the_same_folder_is_refused_with_the_first_one_named(
         assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
-def test_a_path_too_long_for_a_socket_gets_a_short_private_folder(start, open_folder):
+def test_a_path_too_long_for_a_socket_gets_a_short_private_folder(
+    start_used, open_folder
+):
     data = open_folder / ("long" * 30) / "data"
     places = Places.at(data)
     assert len(str(places.postgres_socket)) <= 103
     assert places.data_dir not in places.sockets.parents
-    start(data)
+    start_used(data)
     assert mode(places.sockets) == 0o700
     with connect(data) as connection, broker(data) as client:
         assert connection.execute("SELECT 1").fetchone() == (1,)
@@ -106,10 +139,10 @@ def test_a_path_too_long_for_a_socket_gets_a_short_private_folder(start, open_fo
 
 
 def test_a_process_id_file_that_names_a_living_stranger_does_not_stop_the_start(
-    start, open_folder
+    start, start_used, open_folder
 ):
     data = open_folder / "data"
-    start(data, names=["postgres"]).stop()
+    start_used(data, names=["postgres"]).stop()
     account = server_account()
     owner = {"user": account.uid, "group": account.gid} if account else {}
     with subprocess.Popen(["sleep", "60"], **owner) as stranger:
@@ -140,9 +173,9 @@ def test_data_of_another_version_is_refused_with_both_versions_named(open_folder
     assert (places.postgres / "PG_VERSION").read_text() == "9\n"
 
 
-def test_a_server_that_will_not_start_is_quoted_from_its_log(start, open_folder):
+def test_a_server_that_will_not_start_is_quoted_from_its_log(start_used, open_folder):
     data = open_folder / "data"
-    start(data, names=["postgres"]).stop()
+    start_used(data, names=["postgres"]).stop()
     with (Places.at(data).postgres / "postgresql.conf").open("a") as settings:
         settings.write("no_such_setting = 1\n")
     with pytest.raises(CannotStart, match="no_such_setting"):
@@ -151,9 +184,10 @@ def test_a_server_that_will_not_start_is_quoted_from_its_log(start, open_folder)
 
 
 def test_servers_die_with_their_owner_and_the_next_start_finds_the_data(
-    start, open_folder
+    start, cluster, open_folder
 ):
     data = open_folder / "data"
+    used_before(data, cluster)
     with subprocess.Popen(
         [sys.executable, "-c", START_AND_WAIT, data, "60"],
         cwd=ROOT,
@@ -170,9 +204,11 @@ def test_servers_die_with_their_owner_and_the_next_start_finds_the_data(
         assert connection.execute("SELECT n FROM kept").fetchall() == [(1,)]
 
 
-def test_a_killed_server_leaves_nothing_that_hinders_the_next_start(start, open_folder):
+def test_a_killed_server_leaves_nothing_that_hinders_the_next_start(
+    start, start_used, open_folder
+):
     data = open_folder / "data"
-    first = start(data)
+    first = start_used(data)
     os.kill(first.processes["postgres"].pid, signal.SIGKILL)
     os.kill(first.processes["valkey"].pid, signal.SIGKILL)
     first.stop()
@@ -192,10 +228,10 @@ def test_addresses_are_computed_without_starting_or_creating_anything(open_folde
 
 
 def test_a_path_with_a_blank_and_a_percent_sign_works_for_both_clients(
-    start, open_folder
+    start_used, open_folder
 ):
     data = open_folder / "a b%c" / "data"
-    start(data)
+    start_used(data)
     with connect(data) as connection, broker(data) as client:
         assert connection.execute("SELECT 1").fetchone() == (1,)
         assert client.ping()

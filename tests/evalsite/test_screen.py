@@ -1,4 +1,7 @@
-"""`manage.py screen`, as a process of its own without settings or servers."""
+"""`manage.py screen`, which needs no settings and no servers.
+
+Where a start of its own shows nothing new it is called inside of this process.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import pytest
 from apps.engine.checks import CHECKS
 from apps.engine.formats.evalsite_writer import dump
 from tests.conftest import ROOT
+from tests.evalsite.calling import call_here
 from tests.evalsite.screening import file_of, screened
 from tests.evalsite.test_describe import call, environment, stop_listening
 from tests.factories import CHAT, chat_bytes, decay_trace, tools_trace
@@ -98,7 +102,7 @@ RARE, TIED, UNEVEN = (100, 90, 80, 70, 60), (9, 9, 9, 9, 5), (100, 90, 95, 70, 6
 )
 def test_the_exit_code_follows_the_level(tmp_path, lengths, level, code):
     path = file_of(tmp_path, decay_trace(*lengths))
-    done = call("screen", path, *DECAY, "--fail-on", level, "--quiet")
+    done = call_here("screen", path, *DECAY, "--fail-on", level, "--quiet")
     assert (done.returncode, done.stdout) == (code, "")
 
 
@@ -157,7 +161,7 @@ def test_a_record_that_was_not_read_is_named_and_the_others_are_screened(tmp_pat
     ],
 )
 def test_a_wrong_call_ends_with_two_and_a_sentence(words, sentence):
-    done = call("screen", *words)
+    done = call_here("screen", *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr

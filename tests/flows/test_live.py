@@ -195,6 +195,7 @@ class TestTheOfficialExporter:
                 )
             )
             assert_it_is_queued(sender)
+            assert Signal.objects.filter(project=sender).count() == 1
             assert time.monotonic() - begun < 60
         for script, modules in FRAMEWORKS.items():
             if not all(map(_is_there, modules)):

@@ -54,7 +54,7 @@ class Web:
                     *(sys.executable, "-m", "gunicorn", "evalsite.wsgi"),
                     *("--worker-class", "gthread", "--workers", "2", "--threads", "4"),
                     *("--bind", f"127.0.0.1:{self.port}", "--log-level", "warning"),
-                    *("--access-logfile", "-"),
+                    *("--access-logfile", "-", "--preload"),
                 ],
                 cwd=ROOT,
                 env=self._environment,

@@ -27,7 +27,7 @@ from apps.scoring.models import Conduct
 from apps.traces.contents import stored_contents
 from apps.traces.models import Task, Trace, Upload
 from apps.verdicts.models import ProjectVerdict
-from tests.factories import NOW, decay_trace, make_project, upload_traces
+from tests.factories import NOW, decay_trace, upload_traces
 from tests.isolation.sandbox.runs import PLANTED
 from tests.model_server import call, model_server
 from tests.replays.alone import (
@@ -42,25 +42,18 @@ from tests.replays.alone import (
     target_at,
     work,
 )
-from tests.replays.rows import make_agent, make_case, make_target
+from tests.replays.rows import make_case, make_target
 from tests.scored import scored
 
 
 @pytest.fixture(autouse=True)
-def nobody_else(monkeypatch, settings):
-    """No message goes out, and secrets can be kept."""
-    monkeypatch.setattr("celery.current_app.send_task", lambda *_, **__: None)
-    settings.REPLAY_KEYS = [b"k" * 32]
+def agent(agent_alone):
+    return agent_alone
 
 
 @pytest.fixture
-def project(transactional_db):
-    return make_project(name="Alone")
-
-
-@pytest.fixture
-def agent(project):
-    return make_agent(project)
+def project(agent):
+    return agent.project
 
 
 def texts_of(batch: Batch) -> str:

@@ -23,7 +23,7 @@ from apps.replays.models import Batch, Group, Run, RunAttempt, Target
 from apps.replays.sealing import set_secret
 from apps.replays.targets import NewTarget, add_target
 from apps.traces.models import Task, Trace, Upload
-from tests.factories import NOW, make_project
+from tests.factories import NOW
 from tests.model_server import model_server
 from tests.replays.alone import (
     KEY,
@@ -38,7 +38,7 @@ from tests.replays.alone import (
     work,
     workers,
 )
-from tests.replays.rows import make_agent, make_target
+from tests.replays.rows import make_target
 
 LEAKY = """
 import json, os, sys, urllib.request
@@ -56,20 +56,13 @@ def leaks(replay):
 
 
 @pytest.fixture(autouse=True)
-def nobody_else(monkeypatch, settings):
-    """No message goes out, and secrets can be kept."""
-    monkeypatch.setattr("celery.current_app.send_task", lambda *_, **__: None)
-    settings.REPLAY_KEYS = [b"k" * 32]
+def agent(agent_alone):
+    return agent_alone
 
 
 @pytest.fixture
-def project(transactional_db):
-    return make_project(name="Alone")
-
-
-@pytest.fixture
-def agent(project):
-    return make_agent(project)
+def project(agent):
+    return agent.project
 
 
 def added(agent: Agent, kind: TargetKind, chosen: dict[str, Any]) -> Target:

@@ -16,12 +16,12 @@ from apps.reports.document import read
 from apps.reports.operations import freeze
 from apps.reports.queries import document_of
 from apps.review.queries import QueueFilter
-from apps.traces.models import Task, Trace
+from apps.traces.models import Trace
 from tests.factories import NOW
 from tests.masked_desks import make_masked_desk
+from tests.replays.desks import make_desk_alone
 from tests.replays.ended import decided
 from tests.replays.making import (
-    make_alone,
     make_frozen_case,
     make_memory_batch,
     new_batch,
@@ -32,17 +32,9 @@ from tests.scored import scored
 pytestmark = pytest.mark.django_db
 
 
-def make_place() -> None:
-    """A masked desk whose memory agent was run alone; its fifth run broke out."""
-    project = make_masked_desk()
-    agent = Agent.objects.get(project=project, key="memory")
-    ticket = Task.objects.get(project=project, key="ticket 1")
-    make_alone(project, agent, Trace.objects.filter(task=ticket).earliest("pk"))
-
-
 @pytest.fixture(scope="module")
 def made(stand):
-    return stand(make_place)
+    return stand(make_desk_alone)
 
 
 @pytest.fixture

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from apps.agents.operations import merge_agents
+from apps.engine.replay.run import ErrorKind, RunError
 from apps.replays.cases import retire_case
 from apps.replays.models import Group
 from apps.scoring.models import TaskScore, TraceScore
@@ -12,7 +14,7 @@ from apps.traces.models import Task, Trace, Upload
 from apps.verdicts.alone import counted_alone
 from apps.verdicts.models import AgentVerdict, ProjectVerdict
 from tests.factories import NOW
-from tests.replays.ended import decided
+from tests.replays.ended import decided, failed
 from tests.replays.making import (
     make_alone,
     make_frozen_case,
@@ -65,6 +67,18 @@ def test_the_newest_batch_of_a_case_takes_the_place_of_the_older(project, agent)
     assert (alone.runs, alone.held, alone.broken, alone.stable) == (5, 5, 0, 1)
     # What holds alone is not exercised in the pipeline.
     assert verdict_of(agent).colour == "unknown"
+
+
+def test_a_batch_that_failed_for_what_lies_around_hides_no_breach(project, agent):
+    make_alone(project, agent)
+    case = Group.objects.get().case
+    away = RunError(kind=ErrorKind.CONNECTION, sentence="Nobody answered.")
+    run_out(
+        new_batch(agent, case, name="Away"),
+        lambda _: msgspec.structs.replace(failed(), error=away),
+    )
+    scored(project)
+    assert counted_alone(project.pk)[agent.pk].breaches == 1
 
 
 def test_another_case_stands_beside_the_first(project, agent):

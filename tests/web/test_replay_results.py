@@ -12,14 +12,13 @@ from apps.review import operations as review
 from apps.review.models import Signal
 from apps.review.transitions import Verdict
 from apps.scoring.models import AgentTaskScore
-from apps.traces.models import Task, Trace
+from apps.traces.models import Trace
 from apps.verdicts.models import AgentVerdict
 from apps.verdicts.patterns import Target, units_of
 from tests.factories import NOW
-from tests.masked_desks import make_masked_desk
+from tests.replays.desks import make_desk_alone
 from tests.replays.ended import decided
 from tests.replays.making import (
-    make_alone,
     make_frozen_case,
     make_memory_batch,
     new_batch,
@@ -29,17 +28,9 @@ from tests.scored import scored
 from tests.web.visiting import text, url
 
 
-def make_place() -> None:
-    """A masked desk whose memory agent was run alone; its fifth run broke out."""
-    project = make_masked_desk()
-    agent = Agent.objects.get(project=project, key="memory")
-    ticket = Task.objects.get(project=project, key="ticket 1")
-    make_alone(project, agent, Trace.objects.filter(task=ticket).earliest("pk"))
-
-
 @pytest.fixture(scope="module")
 def made(stand):
-    return stand(make_place)
+    return stand(make_desk_alone)
 
 
 @pytest.fixture

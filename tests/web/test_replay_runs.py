@@ -10,26 +10,18 @@ from apps.accounts.models import Project, User
 from apps.agents.models import Agent
 from apps.engine.replay.run import Effect, EffectKind, Ending, ErrorKind
 from apps.replays.models import Batch, Run, StubCall
-from apps.traces.models import Task, Trace
+from apps.traces.models import Trace
 from tests.factories import NOW
-from tests.masked_desks import make_masked_desk
+from tests.replays.desks import make_desk_alone
 from tests.replays.ended import CHANGED, HASH, decided, failed
-from tests.replays.making import make_alone, make_frozen_case, new_batch, run_out
+from tests.replays.making import make_frozen_case, new_batch, run_out
 from tests.scored import scored
 from tests.web.visiting import Elements, assert_inert, text, url
 
 
-def make_place() -> None:
-    """A masked desk whose memory agent was run alone; its fifth run broke out."""
-    project = make_masked_desk()
-    agent = Agent.objects.get(project=project, key="memory")
-    ticket = Task.objects.get(project=project, key="ticket 1")
-    make_alone(project, agent, Trace.objects.filter(task=ticket).earliest("pk"))
-
-
 @pytest.fixture(scope="module")
 def made(stand):
-    return stand(make_place)
+    return stand(make_desk_alone)
 
 
 @pytest.fixture

@@ -265,7 +265,7 @@ def _masking_words(
     """`memory is red in 3 of 12 traces that passed`, of tasks where no trace is."""
     if alone is not None and not each.traces.share.k and not each.tasks.share.k:
         return (
-            f"{each.agent} is {alone.value} alone, in replays, and in none of the "
+            f"{each.agent} is {alone.value} when it runs alone, and in none of the "
             f"{counted(each.traces.passed, 'trace')} that passed and exercise it"
         )
     is_of_traces = bool(each.traces.share.k)
@@ -277,7 +277,7 @@ def _masking_words(
     if is_of_traces and found.passed < traces.passed:
         words += f" and exercise it ({traces.passed:,} passed in all)"
     words = f"{words}, unknown in {found.unknown:,}" if found.unknown else words
-    return f"{words}; in replays it is {alone.value} alone" if alone else words
+    return f"{words}, and {alone.value} when it runs alone" if alone else words
 
 
 def _colours(found: Masked) -> str:

@@ -14,7 +14,7 @@ from apps.engine.trace import StepKind
 from apps.replays.cases import case_of
 from apps.replays.memory_costs import memory_estimate, most_calls
 from apps.replays.models import ReplayCase
-from apps.replays.planning import NewBatch, Plan, stored_estimate
+from apps.replays.planning import NewBatch, Plan, limits_at, stored_estimate
 from apps.replays.prices_file import known_prices, price_of
 from apps.web.access import Place
 from apps.web.pages.agent_trying import recent_runs
@@ -90,8 +90,9 @@ def planned_test(
         return None
     rows = form.chosen_case()
     try:
+        limits = limits_at(form.limits(), target.version.settings)
         limits = msgspec.structs.replace(
-            form.limits(), model_calls=max(form.limits().model_calls, most_calls(test))
+            limits, model_calls=max(limits.model_calls, most_calls(test))
         )
         found = memory_estimate(
             test,

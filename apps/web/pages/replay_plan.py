@@ -24,7 +24,7 @@ from apps.engine.replay.run import TargetKind
 from apps.engine.replay.stub_plan import StubPlan, encoded_plan
 from apps.replays.cases import case_of
 from apps.replays.models import ReplayCase, Target
-from apps.replays.planning import NewBatch, Plan, stored_estimate
+from apps.replays.planning import NewBatch, Plan, limits_at, stored_estimate
 from apps.replays.prices_file import known_prices, price_of
 from apps.replays.queries import CaseFilter, TargetRow, cases_of, target_rows
 from apps.review.models import Signal
@@ -217,7 +217,8 @@ def _new_batch(
     known: tuple[list[ReplayCase], PriceTable, dict[str, str] | None],
 ) -> tuple[NewBatch, Estimate, list[Case]]:
     rows, table, price = known
-    data, limits = form.cleaned_data, form.limits()
+    data = form.cleaned_data
+    limits = limits_at(form.limits(), target.version.settings)
     asked = form.regimes()
     regimes = regimes_of(asked)
     contents = ReplayCase.objects.in_bulk([one.pk for one in rows])

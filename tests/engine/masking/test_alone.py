@@ -81,7 +81,7 @@ def test_an_agent_that_is_red_alone_is_masked_by_the_traces_that_passed():
     assert [one.agent for one in found.maskings] == ["memory"]
     assert found.maskings[0].colour is Colour.RED
     assert found.headline == (
-        "memory is red alone, in replays, and in none of the 20 traces that passed "
+        "memory is red when it runs alone, and in none of the 20 traces that passed "
         "and exercise it."
     )
 
@@ -89,7 +89,7 @@ def test_an_agent_that_is_red_alone_is_masked_by_the_traces_that_passed():
 def test_replays_are_named_beside_the_traces_in_which_it_is_red():
     found = report(verdict(drifting=1), traces=Masked(red=2, passed=20))
     assert found.headline == (
-        "memory is red in 2 of 20 traces that passed; in replays it is unstable alone."
+        "memory is red in 2 of 20 traces that passed, and unstable when it runs alone."
     )
 
 
