@@ -11,7 +11,7 @@ import pytest
 
 from apps.engine.check import Level
 from apps.engine.checks import CHECKS, by_slug
-from tests.benchmarks import branching, labels
+from tests.benchmarks import branching, replays, labels
 from tests.benchmarks.checks import growth, measured, seconds
 from tests.benchmarks.pointing import (
     Case,
@@ -191,3 +191,12 @@ def test_the_benchmark_of_forks_counts_what_it_planted():
     assert "5 of 5" in lines[1]
     assert all("0 of 5" in line for line in lines[3:])
     assert len(list(branching.timed(((3, 20),)))) == 2
+
+
+def test_the_benchmark_of_replays_checks_that_its_runs_finish(capsys, monkeypatch):
+    monkeypatch.setattr(replays, "CALLS", 2)
+    monkeypatch.setattr(replays, "STARTS", 1)
+    replays.main()
+    said = capsys.readouterr().out
+    assert said.count("times the floor") >= 1
+    assert "run of the harness" in said

@@ -1,4 +1,4 @@
-"""Measure uploads, parsing, memory, checks, labels, patterns, forks and scoring."""
+"""Measure uploads, parsing, memory, checks, labels, patterns, forks, scoring, replays."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ PARTS = (
     "patterns",
     "branching",
     "scoring",
+    "replays",
 )
 WITH_SERVERS = frozenset({"ingest", "scoring"})
 
@@ -40,7 +41,8 @@ class Command(BaseCommand):
         "of reading large files, CPU time of the checks per trace and per step, and how "
         "often signals point at the step that people have labelled; and how often a "
         "planted pattern or fork is found, and chance alone gives none; and CPU time of "
-        "scoring 20,000 traces and of the pages that show the scores."
+        "scoring 20,000 traces and of the pages that show the scores; and what a replay "
+        "costs beside a bare call and a bare process."
     )
     requires_system_checks = []
 
