@@ -11,7 +11,7 @@ import pytest
 
 from apps.engine.check import Level
 from apps.engine.checks import CHECKS, by_slug
-from tests.benchmarks import branching, replays, labels
+from tests.benchmarks import branching, labels, replays
 from tests.benchmarks.checks import growth, measured, seconds
 from tests.benchmarks.pointing import (
     Case,
