@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final
 
 import msgspec
-from django.db.models import Count, Max, Min, Q, QuerySet, Sum
+from django.db.models import Count, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
 
 from apps.agents.models import Agent
 from apps.agents.queries import agents_behind, agents_of_keys
@@ -24,7 +24,7 @@ from apps.replays.models import (
     StubCall,
     Target,
 )
-from apps.replays.transitions import EXECUTED, OPEN, BatchState, RunState
+from apps.replays.transitions import EXECUTED, OPEN, RunState
 
 ON_A_PAGE: Final = 25
 _EXECUTED: Final = tuple(one.value for one in EXECUTED)
@@ -285,12 +285,10 @@ def experiments_of(signal_ids: Collection[int]) -> dict[int, list[BatchRow]]:
     return by_signal
 
 
-def with_finished_experiment(signal_ids: Collection[int]) -> set[int]:
-    """Of these signals those whose newest batch is done. One query."""
-    rows = Batch.objects.filter(signal__in=signal_ids).order_by("pk")
-    # The last of each signal stays.
-    states = {pk: state for pk, state in rows.values_list("signal", "state") if pk}
-    return {pk for pk, state in states.items() if state == BatchState.DONE.value}
+def experiment_state(signal_id: str = "pk") -> Subquery:
+    """The state of the newest batch for a signal, whose id the query has as this name."""
+    rows = Batch.objects.filter(signal=OuterRef(signal_id)).order_by("-pk")
+    return Subquery(rows.values("state")[:1])
 
 
 def newest_groups(agent: Agent, *, most: int) -> list[GroupRow]:

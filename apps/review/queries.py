@@ -9,6 +9,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Value
 
 from apps.accounts.models import Project, User
 from apps.engine.check import Answer, Level
+from apps.replays.batch_queries import experiment_state
 from apps.review.models import Draft, HistoryEntry, Signal
 from apps.review.transitions import SignalState
 from apps.scoring.queries import is_noted
@@ -151,10 +152,13 @@ def parts_in_order(
 
 
 def with_rows(signals: QuerySet[Signal]) -> QuerySet[Signal]:
-    """The same signals with everything that a row of the queue shows."""
+    """The same signals with everything that a row of the queue shows.
+
+    `experiment` is the state of the newest batch that was made for it, None for none.
+    """
     return signals.select_related(
         "screening", "trace", "trace__task", "claimed_by", "decided_by"
-    )
+    ).annotate(experiment=experiment_state())
 
 
 def after(

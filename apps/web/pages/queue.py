@@ -12,7 +12,7 @@ import msgspec
 from apps.accounts.permissions import Permission
 from apps.engine.trace import OutcomeKind
 from apps.figures import Sparkline, sparkline_of
-from apps.replays.batch_queries import with_finished_experiment
+from apps.replays.transitions import BatchState
 from apps.reports.chance_words import (
     INTERVAL_MEANS,
     Q_MEANS,
@@ -261,7 +261,11 @@ def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
     numbers = counts(project=place.project, user=place.user)
     checked = counts_per_check(place.project, lineup=place.lineup)
     standings = standings_of(shown)
-    tried = with_finished_experiment([one.pk for one in shown])
+    tried = {
+        one.pk
+        for one in shown
+        if getattr(one, "experiment", None) == BatchState.DONE.value
+    }
     beside = beside_signals(
         (one.pk, one.trace_id, one.agent, one.trace.task_id) for one in shown
     )

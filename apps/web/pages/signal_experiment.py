@@ -41,11 +41,14 @@ class Experiment(msgspec.Struct, frozen=True):
 
 
 def experiment_of(place: Place, signal: Signal) -> Experiment | None:
-    """The experiments of a signal; `None` where none is wanted and none was started."""
-    rows = experiments_of([signal.pk]).get(signal.pk, [])[:MOST_BATCHES]
+    """The experiments of a signal; `None` where none is wanted and none was started.
+
+    `signal` comes with the state of its newest one (`review.queries.with_rows`).
+    """
     is_wanted = signal.verdict == Verdict.NEEDS_EXPERIMENT
-    if not rows and not is_wanted:
+    if getattr(signal, "experiment", None) is None and not is_wanted:
         return None
+    rows = experiments_of([signal.pk]).get(signal.pk, [])[:MOST_BATCHES]
     done = [row.batch for row in rows if row.batch.state == BatchState.DONE.value]
     return Experiment(
         lines=[batch_line(row) for row in rows],
