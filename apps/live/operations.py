@@ -296,14 +296,25 @@ def claim_live_trace(*, lease_seconds: int) -> LiveClaim | None:
     )
 
 
-def finish(
-    *,
-    claim: LiveClaim,
-    stored_as: int | None,
-    redactions: Mapping[str, int],
-    keeps_spans: bool,
+def note_stored(
+    *, claim: LiveClaim, stored_as: int | None, redactions: Mapping[str, int]
 ) -> None:
-    """End an assembly inside the transaction that wrote the trace.
+    """Note as what a trace was stored, inside the transaction that wrote it.
+
+    Whoever goes on after a kill finds it stored and counts nothing twice. `LostClaim`.
+    """
+    _change(
+        claim,
+        {
+            "trace_id": stored_as,
+            "stored_bytes": claim.byte_count,
+            "redactions": redactions,
+        },
+    )
+
+
+def finish(*, claim: LiveClaim, keeps_spans: bool) -> None:
+    """End an assembly inside the caller's transaction, after `note_stored`.
 
     What came meanwhile keeps the trace due. Without `keeps_spans` the spans are
     forgotten at once, unless more came. Raises `LostClaim`.
@@ -311,9 +322,6 @@ def finish(
     _end(
         claim,
         {
-            "trace_id": stored_as,
-            "stored_bytes": claim.byte_count,
-            "redactions": redactions,
             "tries": 0,
             "failure": "",
             "due_at": Case(
@@ -338,10 +346,12 @@ def fail(*, claim: LiveClaim, sentence: str) -> None:
 
 
 def _end(claim: LiveClaim, changes: Mapping[str, object]) -> None:
-    ended = LiveTrace.objects.filter(
-        pk=claim.live_trace_id, attempt=claim.attempt
-    ).update(lease_until=None, **changes)
-    if ended != 1:
+    _change(claim, {"lease_until": None, **changes})
+
+
+def _change(claim: LiveClaim, changes: Mapping[str, object]) -> None:
+    held = LiveTrace.objects.filter(pk=claim.live_trace_id, attempt=claim.attempt)
+    if held.update(**changes) != 1:
         raise LostClaim
 
 

@@ -22,7 +22,8 @@ from apps.review.adopting import settle
 from apps.review.ranking import is_unranked, rank_signals
 from apps.screening.lineup import lineup_of, pin_new_checks
 from apps.screening.operations import copy_answers, mark_screened
-from apps.traces.behind import Behind, behind, first_steps, lock_traces
+from apps.traces.behind import Behind, behind, first_steps
+from apps.traces.locking import lock_traces
 from apps.traces.streams import write_signal_counts
 
 Clock = Callable[[], datetime]

@@ -1,8 +1,9 @@
 """From live spans to stored traces: take what is due, read it, store it, screen it.
 
 The kept spans of a trace are read by the reader of OTLP files, as if they had come in
-one. A trace, its answers and its signals are written in one transaction with the end
-of the claim, so a killed worker leaves all of it or nothing.
+one. A trace, its answers and its signals are written in one transaction that notes as
+what it was stored, so a killed worker leaves all of it or nothing. Its trials are found
+after that; whoever goes on with a claim that did not end finds them again.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from apps.live.operations import (
     finish,
     give_up_live_trace,
     hopeless_live_traces,
+    note_stored,
     put_back,
 )
 from apps.live.queries import span_data
@@ -60,7 +62,7 @@ from apps.traces.streams import (
     rewrite_live_trace,
     write_live_trace,
 )
-from apps.traces.trials import find_trials, lock_finding
+from apps.traces.trials import find_trials
 
 logger = logging.getLogger(__name__)
 
@@ -159,26 +161,26 @@ def _store(claim: LiveClaim, clock: Clock) -> None:
     trace = privacy.keep(read)
     digest = privacy.input_hash(of=read, kept=trace)
     upload = live_upload(project_id=project.pk, moment=claim.first_seen)
+    keeps_spans = raw_policy(project) is not RawBytes.NOT_KEPT
     with transaction.atomic():
-        if digest:
-            lock_finding(project_id=project.pk)
         written = _write(claim, upload.pk, trace, digest)
         stored_as = claim.stored_as
         if written.stored is not None:
             stored_as = written.stored.trace_id
             _screen(claim, project, written, clock())
             wake_scoring(project_id=project.pk)
-        if digest:
-            find_trials(project_id=project.pk, input_hashes=[digest])
         count_redactions(
             upload_id=written.upload_id, before=claim.redactions, now=privacy.counts
         )
-        finish(
-            claim=claim,
-            stored_as=stored_as,
-            redactions=privacy.counts,
-            keeps_spans=raw_policy(project) is not RawBytes.NOT_KEPT,
-        )
+        note_stored(claim=claim, stored_as=stored_as, redactions=privacy.counts)
+        if digest is None or stored_as is None:
+            finish(claim=claim, keeps_spans=keeps_spans)
+            return
+    # Not with the locks from above: its trials lie in other uploads too.
+    find_trials(project_id=project.pk, input_hashes=[digest])
+    with transaction.atomic():
+        finish(claim=claim, keeps_spans=keeps_spans)
+        wake_scoring(project_id=project.pk)
 
 
 def _write(

@@ -46,6 +46,7 @@ from apps.screening.lineup import pin_new_checks
 from apps.screening.operations import screen_traces
 from apps.traces.batches import Batch, Receipt
 from apps.traces.encryption import CannotOpen
+from apps.traces.locking import lock_traces_of
 from apps.traces.operations import (
     Claim,
     LostClaim,
@@ -243,6 +244,7 @@ class _Reading:
             return
         with transaction.atomic():
             hold(self.claim)
+            lock_traces_of(upload_id=self.claim.upload_id)
             if lock_undecided(upload_id=self.claim.upload_id):
                 discard_traces(claim=self.claim)
                 self.traces = 0

@@ -19,8 +19,8 @@ from apps.review.adopting import locked_signals
 from apps.review.erasing import lock_decided
 from apps.review.rescreening import READ_AGAIN, rescreen
 from apps.traces.batches import Batch, Receipt
-from apps.traces.behind import lock_whole_traces
 from apps.traces.codec import content_hash
+from apps.traces.locking import lock_whole_traces
 from apps.traces.matching import Found
 from apps.traces.operations import Claim, hold
 from apps.traces.rereading import (
@@ -78,10 +78,10 @@ class Rereading:
         """
         writer = Writer(self._claim)
         matches = self._plan.matches if self._plan else {}
-        found = (matches[place] for place, _ in batch.traces if place in matches)
+        found = [matches[place] for place, _ in batch.traces if place in matches]
         changed = [one.known.trace_id for one in found if not one.is_same]
-        # All at once in the order of ids, as whoever ranks signals locks them.
-        lock_whole_traces(changed)
+        # Those that stay as they are too: who read them may be written.
+        lock_whole_traces([one.known.trace_id for one in found])
         locked_signals(changed)
         for ordinal, trace in batch.traces:
             if ordinal not in matches:
@@ -132,6 +132,7 @@ class Rereading:
         missing = set(self._plan.missing) if self._plan else set()
         with transaction.atomic():
             hold(self._claim)
+            lock_whole_traces(missing)
             stays = lock_decided(trace_ids=missing) if is_whole else missing
             if stays:
                 receipt.note(_stay(len(stays), is_whole=is_whole))

@@ -35,8 +35,9 @@ from apps.scoring.operations import (
 from apps.scoring.queries import in_groups, replay_tasks, trials_of
 from apps.scoring.scored import task_score_of, trace_score_of
 from apps.screening.counting import sum_up
-from apps.traces.behind import Behind, behind, first_steps, lock_traces
+from apps.traces.behind import Behind, behind, first_steps
 from apps.traces.contents import stored_contents
+from apps.traces.locking import lock_traces
 from apps.verdicts.operations import is_settled, settle_verdicts, unsettle
 from apps.verdicts.progress import asked_at_present
 

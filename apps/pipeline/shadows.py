@@ -40,6 +40,7 @@ from apps.screening.shadows import (
     put_down,
     start_shadow,
 )
+from apps.traces.locking import wait_for_traces
 from apps.traces.models import Trace
 
 
@@ -120,12 +121,7 @@ def _next_ids(claim: ShadowClaim) -> list[int]:
 def _answer(claim: ShadowClaim, ids: Sequence[int]) -> ShadowClaim:
     with transaction.atomic():
         # Late spans wait until this is stored, and then drop it with all the rest.
-        traces = list(
-            Trace.objects.select_for_update(of=("self",), no_key=True)
-            .filter(pk__in=ids)
-            .select_related("task")
-            .order_by("pk")
-        )
+        traces = wait_for_traces(ids)
         copy_answers(
             project_id=claim.project_id,
             answered=list(missing_answers(traces, [claim.check])),

@@ -31,7 +31,7 @@ from apps.review.leases import (
 )
 from apps.review.models import BlindDraft, BlindEntry, BlindLook
 from apps.review.transitions import BlindVerdict, NotPossibleNow, SignalState
-from apps.traces.behind import keep_trace
+from apps.traces.locking import keep_trace
 
 NOT_BLIND = (
     "You have decided a signal of this trace before, so you know what the checks say "

@@ -42,7 +42,11 @@ def mark_masked_signals(masked: Mapping[int, Collection[str]]) -> int:
     names no agent is about the whole trace. Runs in the caller's transaction, which
     holds the traces; so signals are locked after them, as everywhere.
     """
-    rows = Signal.objects.filter(trace_id__in=masked).order_by("pk")
+    rows = (
+        Signal.objects.select_for_update(no_key=True)
+        .filter(trace_id__in=masked)
+        .order_by("pk")
+    )
     change: dict[bool, list[int]] = {True: [], False: []}
     for pk, trace_id, agent, was in rows.values_list(
         "pk", "trace_id", "agent", "is_masked"

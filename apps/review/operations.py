@@ -41,7 +41,8 @@ from apps.review.transitions import (
     following,
 )
 from apps.screening.operations import StoredScreening
-from apps.traces.behind import keep_trace, mark_behind
+from apps.traces.behind import mark_behind
+from apps.traces.locking import keep_trace
 
 
 class DecisionInput(msgspec.Struct, frozen=True):

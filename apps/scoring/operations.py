@@ -30,8 +30,9 @@ from apps.scoring.models import (
     TraceScore,
 )
 from apps.scoring.storable import storable, storable_text, stored_json
-from apps.traces.behind import lock_free_traces, score_again
+from apps.traces.behind import score_again
 from apps.traces.copying import copy_rows
+from apps.traces.locking import lock_free_traces
 from apps.traces.models import Trace
 
 LONGEST_DECISION: Final = 2_000

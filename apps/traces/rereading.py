@@ -125,7 +125,7 @@ def plan_rereading(*, claim: Claim, found: Sequence[Found]) -> Plan:
     """
     with transaction.atomic():
         upload = hold(claim)
-        rows = Trace.objects.filter(upload=upload).order_by("pk")
+        rows = Trace.objects.select_for_update().filter(upload=upload).order_by("pk")
         known = [
             Known(*row)
             for row in rows.values_list("pk", "native_id", "content_hash", "ordinal")
@@ -231,7 +231,8 @@ def finish_rereading(
     """End a reading that found something: drop the traces `gone`, write the receipt.
 
     The traces `stays` get a note that they were not found. Runs inside the caller's
-    transaction, which has made sure that nobody decided about what goes. `LostClaim`.
+    transaction, which has locked all these traces and made sure that nobody decided
+    about what goes. `LostClaim`.
     """
     upload = hold(claim)
     check_can_follow(UploadState(upload.state), UploadState.DONE)

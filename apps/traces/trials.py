@@ -13,6 +13,7 @@ from django.db.models import Count, Max, Q, QuerySet, Sum
 from apps.accounts.models import Project
 from apps.engine.root_input import root_input
 from apps.engine.trace import OutcomeKind
+from apps.traces.locking import wait_for_traces
 from apps.traces.models import Task, Trace
 from apps.traces.queries import engine_trace
 from apps.traces.transitions import TaskSource
@@ -46,12 +47,17 @@ _SHARED = f"""
     GROUP BY input_hash
     HAVING count(DISTINCT {_RUN}) > 1 AND bool_or(task_id IS NULL)
 """  # noqa: S608 - no value comes from outside
+_OF_NO_TASK = """
+    SELECT id FROM traces_trace
+    WHERE project_id = %(project)s AND input_hash = ANY(%(shared)s)
+      AND task_id IS NULL AND NOT is_task_set
+"""
 _NUMBERED = f"""
     WITH fresh AS (
         SELECT id, {_RUN} AS run, min(id) OVER (PARTITION BY {_RUN}) AS first
         FROM traces_trace
         WHERE project_id = %(project)s AND input_hash = %(hash)s
-          AND task_id IS NULL AND NOT is_task_set
+          AND task_id IS NULL AND NOT is_task_set AND id = ANY(%(held)s)
     ), known AS (
         SELECT {_RUN} AS run, min(trial) AS trial
         FROM traces_trace WHERE task_id = %(task)s GROUP BY 1
@@ -108,11 +114,12 @@ def find_trials(*, project_id: int, input_hashes: Iterable[str]) -> int:
     """Make traces with the same root input trials of one task; returns how many moved.
 
     What a file or a person says stays. Safe to run any number of times and in
-    parallel: one at a time finds in a project, and what is found already is left.
+    parallel: one at a time finds in a project, and what is found already is left. Not
+    to be run inside a transaction that holds uploads or traces (`apps.traces.locking`).
     """
     hashes = iter(sorted(set(input_hashes)))
     moved = 0
-    # Some at a time: whoever stores a live trace of the project waits for the lock.
+    # Some at a time: others who find trials of the project wait for the lock.
     while some := list(islice(hashes, _AT_ONCE)):
         moved += _find(project_id, some)
     return moved
@@ -120,21 +127,23 @@ def find_trials(*, project_id: int, input_hashes: Iterable[str]) -> int:
 
 def _find(project_id: int, hashes: list[str]) -> int:
     with transaction.atomic(), connection.cursor() as cursor:
-        lock_finding(project_id=project_id)
+        _lock_finding(cursor, project_id)
         cursor.execute(_SHARED, {"project": project_id, "hashes": hashes})
-        return sum(_join(cursor, project_id, row[0]) for row in cursor.fetchall())
+        shared = [row[0] for row in cursor.fetchall()]
+        if not shared:
+            return 0
+        cursor.execute(_OF_NO_TASK, {"project": project_id, "shared": shared})
+        # What others store from here on is found when they look.
+        held = [row[0] for row in cursor.fetchall()]
+        wait_for_traces(held)
+        return sum(_join(cursor, project_id, digest, held) for digest in shared)
 
 
-def lock_finding(*, project_id: int) -> None:
-    """Keep others from finding trials in a project until the transaction ends.
-
-    Two uploads that end together must each see what the other has stored. Who locks
-    uploads or traces in the same transaction takes this lock first.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtext('find_trials'), %s)", [project_id]
-        )
+def _lock_finding(cursor: Any, project_id: int) -> None:
+    # Two uploads that end together must each see what the other has stored.
+    cursor.execute(
+        "SELECT pg_advisory_xact_lock(hashtext('find_trials'), %s)", [project_id]
+    )
 
 
 def find_trials_of_upload(*, project_id: int, upload_id: int) -> int:
@@ -150,7 +159,7 @@ def find_trials_of_upload(*, project_id: int, upload_id: int) -> int:
     )
 
 
-def _join(cursor: Any, project_id: int, digest: str) -> int:
+def _join(cursor: Any, project_id: int, digest: str, held: list[int]) -> int:
     task, _ = Task.objects.get_or_create(
         project_id=project_id,
         key=_KEY + digest,
@@ -168,6 +177,7 @@ def _join(cursor: Any, project_id: int, digest: str) -> int:
             "hash": digest,
             "task": task.pk,
             "last": -1 if last is None else last,
+            "held": held,
         },
     )
     return int(cursor.rowcount)
@@ -285,7 +295,7 @@ def join_tasks(*, task: Task, into: Task) -> list[Moved]:
         traces = list(
             Trace.objects.select_for_update(of=("self",))
             .filter(task=task)
-            .order_by("trial", "id")[: MOST_MOVED + 1]
+            .order_by("pk")[: MOST_MOVED + 1]
         )
         if not traces:
             # Sent twice: what was moved the first time must stay what is undone.
@@ -295,6 +305,8 @@ def join_tasks(*, task: Task, into: Task) -> list[Moved]:
                 f"This task has more than {MOST_MOVED} trials, which is the most that "
                 "can be moved at once and back again. Rename it instead."
             )
+        # Without a number last, as the database sorts.
+        traces.sort(key=lambda one: (one.trial is None, one.trial or 0, one.pk))
         moved = [Moved(one.pk, one.trial, one.is_task_set) for one in traces]
         last = Trace.objects.filter(task=into).aggregate(last=Max("trial"))["last"]
         start = 0 if last is None else last + 1
@@ -312,9 +324,9 @@ def part_tasks(*, task: Task, into: Task, moved: Iterable[Moved]) -> int:
     before = {one.trace: one for one in moved}
     with transaction.atomic():
         traces = list(
-            Trace.objects.select_for_update(of=("self",)).filter(
-                project=task.project, task=into, pk__in=before
-            )
+            Trace.objects.select_for_update(of=("self",))
+            .filter(project=task.project, task=into, pk__in=before)
+            .order_by("pk")
         )
         for trace in traces:
             held = before[trace.pk]

@@ -12,7 +12,7 @@ from django.utils import timezone
 from apps.live.arrival import spans_of
 from apps.live.encoding import PROTOBUF, decode
 from apps.live.models import LiveSpan, LiveTrace
-from apps.live.operations import LostClaim, claim_live_trace, finish, receive_spans
+from apps.live.operations import LostClaim, claim_live_trace, note_stored, receive_spans
 from apps.pipeline.live import assemble_due, give_up_hopeless
 from apps.review.models import Signal
 from apps.traces.models import Step, Trace, Upload
@@ -82,7 +82,7 @@ def test_a_worker_that_lost_its_claim_writes_nothing_any_more():
         cursor.execute("SELECT pg_sleep(0.05)")
     assert claim_live_trace(lease_seconds=60) is not None
     with pytest.raises(LostClaim):
-        finish(claim=zombie, stored_as=None, redactions={}, keeps_spans=True)
+        note_stored(claim=zombie, stored_as=None, redactions={})
 
 
 def test_a_trace_that_ends_its_worker_five_times_is_given_up_in_words():
