@@ -105,9 +105,7 @@ def traps() -> list[object]:
 
 
 @pytest.mark.parametrize("path", traps())
-def test_a_trap_ends_in_a_sentence_or_a_receipt_and_every_page_stands(
-    web, project, path: Path
-):
+def test_a_trap_ends_in_a_sentence_or_a_receipt(web, project, path: Path):
     content = path.read_bytes()
     answer, upload = send(web, project, content, name=path.name)
     if not content:
@@ -118,8 +116,17 @@ def test_a_trap_ends_in_a_sentence_or_a_receipt_and_every_page_stands(
     assert answer.status_code == 302
     assert path_of(upload.sha256).read_bytes() == content
     assert_ends_in_words(upload)
+    receipt = reverse("upload", args=[project.slug, upload.pk])
+    assert web.get(receipt).status_code == 200
+
+
+def test_every_page_stands_over_all_traps_together(web, project):
+    if not TRAPS.is_dir():
+        pytest.skip(ABSENT)
+    for path in TRAPS.iterdir():
+        send(web, project, path.read_bytes(), name=path.name)
     freeze(web, project)
-    pages(web, project)
+    assert len(pages(web, project)) > Trace.objects.count() > 10
 
 
 def test_a_line_of_fifty_megabytes_is_read_or_refused_in_words(web, project):
