@@ -200,7 +200,10 @@ class Calls:
 
     def after_call(self, event: ModelCalled) -> None:
         """Settle a call that was made, well or not; a busy target is left alone by all."""
-        self._has_paid = self._has_paid or may_have_been_billed(event)
+        # Only ever set: an agent may call from several threads, and a call that cost
+        # nothing must not take back what another one has just noted.
+        if may_have_been_billed(event):
+            self._has_paid = True
         self.last_error = event.error
         with self._own_connection():
             self._settle(self._used(event))
