@@ -53,7 +53,7 @@ def spoken(draw: st.DrawFn) -> Trace:
     return msgspec.structs.replace(trace, steps=tuple(steps), invocations=agents)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(spoken(), st.sampled_from(list(Normaliser)), st.randoms(use_true_random=False))
 def test_it_answers_the_same_in_any_order_and_never_raises(trace, how, source):
     facts = [("a", fact(how=how)), ("b", fact("84921", how=how))]
@@ -70,7 +70,7 @@ def test_it_answers_the_same_in_any_order_and_never_raises(trace, how, source):
         assert recall.steps_between is None or recall.steps_between >= 0
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(spoken())
 def test_without_bodies_every_fact_is_undecided(trace):
     bare = tuple([msgspec.structs.replace(s, body=None) for s in trace.steps])
