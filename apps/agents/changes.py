@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from apps.engine.agent_contracts import named
+
 
 class Changes(msgspec.Struct, frozen=True):
     """The names that came, went, or mean something else; and the decision."""
@@ -66,10 +68,8 @@ def changes_between(
     )
 
 
-def _by_name(
-    held: Sequence[Mapping[str, Any]], name: str
-) -> dict[str, list[Mapping[str, Any]]]:
+def _by_name(held: Sequence[Any], name: str) -> dict[str, list[Mapping[str, Any]]]:
     found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for one in held:
-        found[str(one.get(name, ""))].append(one)
+        found[named(one, name)].append(one)
     return dict(found)

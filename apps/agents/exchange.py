@@ -31,13 +31,17 @@ from apps.engine.agent_contracts import (
     AgentContracts,
     BadContractsFile,
     ContractsFile,
+    StoredAgent,
+    StoredDefinitions,
     canonical,
     contracts_to_yaml,
-    decoded_agent_contract,
-    decoded_expectation,
+    stored_contracts,
+    stored_decision,
+    stored_expectations,
+    task_of,
 )
 from apps.engine.agent_names import agent_key
-from apps.engine.extraction import AUTOMATIC, decoded_decision
+from apps.engine.extraction import AUTOMATIC
 
 LONGEST_NAME: Final = 200
 """Longer names cannot stand in a file."""
@@ -88,7 +92,8 @@ class Plan(msgspec.Struct, frozen=True):
 def yaml_of(project_id: int) -> tuple[str, list[str]]:
     """Everything that is asked in a project as YAML, and the agents left out of it.
 
-    Left out are agents with a name of more than 200 characters.
+    Left out are agents with a name of more than 200 characters. What cannot be read
+    any more is written as it is stored.
     """
     stored = definitions_of(project_id)
     names = _file_names(stored)
@@ -97,19 +102,17 @@ def yaml_of(project_id: int) -> tuple[str, list[str]]:
         if len(names[pk]) > LONGEST_NAME:
             left_out.append(names[pk])
             continue
-        agents[names[pk]] = AgentContracts(
-            decision=AUTOMATIC
-            if row.decision is None
-            else decoded_decision(row.decision),
-            contracts=tuple([decoded_agent_contract(one) for one in row.contracts]),
+        agents[names[pk]] = StoredAgent(
+            decision=stored_decision(row.decision, version=row.number),
+            contracts=tuple(stored_contracts(row.held, version=row.number)),
         )
-    held = [] if stored.outcome is None else stored.outcome.expectations
-    tasks = {}
-    for row_of_task in held:
-        said = dict(row_of_task)
-        task = str(said.pop("task", "*"))
-        tasks[task] = decoded_expectation(said)
-    return contracts_to_yaml(ContractsFile(agents=agents, tasks=tasks)), left_out
+    outcome = stored.outcome
+    tasks = (
+        {}
+        if outcome is None
+        else stored_expectations(outcome.held, version=outcome.number)
+    )
+    return contracts_to_yaml(StoredDefinitions(agents, tasks)), left_out
 
 
 def _file_names(stored: Definitions) -> dict[int, str]:
@@ -141,7 +144,7 @@ def planned(project_id: int, found: ContractsFile) -> Plan:
     if problems:
         raise BadContractsFile(problems)
     before = _outcome(stored)
-    after = {str(one["task"]): one for one in before[1]}
+    after = {task_of(one): one for one in before[1]}
     after |= {
         task: {"task": task, **canonical(one)} for task, one in found.tasks.items()
     }
@@ -178,7 +181,7 @@ def _planned_agent(
     stored: Definitions, name: str, pk: int | None, said: AgentContracts
 ) -> PlannedAgent:
     row = None if pk is None else stored.asked.get(pk)
-    before: Said = (None, []) if row is None else (row.decision, row.contracts)
+    before: Said = (None, []) if row is None else (row.decision, row.held)
     decision = before[0]
     if said.decision is not None:
         is_usual = said.decision == AUTOMATIC
@@ -194,7 +197,7 @@ def _planned_agent(
 
 def _outcome(stored: Definitions) -> Said:
     row = stored.outcome
-    return (None, []) if row is None else (row.decision, row.expectations)
+    return (None, []) if row is None else (row.decision, row.held)
 
 
 def _stamp(stored: Definitions, found: ContractsFile) -> str:

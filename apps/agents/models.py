@@ -7,6 +7,7 @@ verdict can be traced to the contracts it rests on.
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import msgspec
 from django.conf import settings
@@ -14,6 +15,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from apps.accounts.models import Project
+from apps.engine.agent_contracts.stored import listed
 
 
 class Agent(models.Model):
@@ -118,6 +120,11 @@ class AgentDefinition(models.Model):
     def __str__(self) -> str:
         return f"definition {self.number} of agent {self.agent_id}"
 
+    @property
+    def held(self) -> list[Any]:
+        """The contracts as they are stored, whatever that is."""
+        return listed(self.contracts)
+
 
 class OutcomeDefinition(models.Model):
     """From one moment on, what the whole system decides and must reach. Append-only.
@@ -145,3 +152,8 @@ class OutcomeDefinition(models.Model):
 
     def __str__(self) -> str:
         return f"outcome definition {self.number} of project {self.project_id}"
+
+    @property
+    def held(self) -> list[Any]:
+        """The expectations as they are stored, whatever that is."""
+        return listed(self.expectations)

@@ -30,15 +30,16 @@ from apps.api.verdict_documents import decision_document, definition_document
 from apps.api.verdict_views import agent_of
 from apps.api.views import ProjectView
 from apps.engine.agent_contracts import (
-    AgentContracts,
     BadContractsFile,
     ContractsFile,
+    StoredAgent,
+    StoredDefinitions,
     contracts_from_yaml,
     contracts_to_yaml,
-    decoded_agent_contract,
+    stored_contracts,
+    stored_decision,
 )
 from apps.engine.agent_contracts.plain_yaml import LARGEST, read_yaml, write_yaml
-from apps.engine.extraction import AUTOMATIC, decoded_decision
 from apps.pipeline.definitions import take_definitions
 
 YAML: Final = "application/yaml"
@@ -229,9 +230,7 @@ class AgentDefinitions(YamlView):
             {
                 "agent": str(agent),
                 "agent_id": agent.pk,
-                "agent_decision": decision_document(
-                    history[0].decision if history else None
-                ),
+                "agent_decision": decision_document(history[0] if history else None),
                 "definitions": [definition_document(row) for row in history],
             }
         )
@@ -241,9 +240,8 @@ def _yaml_of_one(name: str, history: list[AgentDefinition]) -> str:
     if not history:
         return contracts_to_yaml(ContractsFile())
     row = history[0]
-    decision = AUTOMATIC if row.decision is None else decoded_decision(row.decision)
-    said = AgentContracts(
-        decision=decision,
-        contracts=tuple(decoded_agent_contract(one) for one in row.contracts),
+    said = StoredAgent(
+        decision=stored_decision(row.decision, version=row.number),
+        contracts=tuple(stored_contracts(row.held, version=row.number)),
     )
-    return contracts_to_yaml(ContractsFile(agents={name: said}))
+    return contracts_to_yaml(StoredDefinitions({name: said}))

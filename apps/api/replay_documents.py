@@ -204,7 +204,10 @@ def case_name(case: ReplayCase) -> dict[str, Any]:
 def _words(group: Group) -> str:
     if group.regime.get("kind") == "memory":
         return f"Depth {group.regime['depth']}"
-    return regime_in_words(msgspec.convert(group.regime, Regime))
+    try:
+        return regime_in_words(msgspec.convert(group.regime, Regime))
+    except msgspec.ValidationError:
+        return "conditions that this version cannot read"
 
 
 def _score(score: AgentTaskScore) -> dict[str, Any]:

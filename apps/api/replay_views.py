@@ -31,11 +31,10 @@ from apps.api.replay_planning import (
     converted,
 )
 from apps.api.views import ProjectView
-from apps.engine.replay.cases_file import cases_as_jsonl
 from apps.engine.replay.stub_door import BadRequestBody, json_in
 from apps.pipeline.scoring import score_anew
-from apps.replays.case_files import take_case_lines
-from apps.replays.cases import WrongCase, case_of, rename_case, retire_case
+from apps.replays.case_files import lines_of, take_case_lines
+from apps.replays.cases import WrongCase, rename_case, retire_case
 from apps.replays.freezing import freeze_invocation
 from apps.replays.models import CaseSource, ReplayCase
 from apps.replays.queries import (
@@ -186,10 +185,7 @@ class CaseLines(ReplayView):
 
 def _case_lines(rows: Iterator[ReplayCase]) -> Iterator[str]:
     for row in rows:
-        # A name that was changed for people goes along; it is no part of the content.
-        yield from cases_as_jsonl(
-            [msgspec.structs.replace(case_of(row), name=row.name)]
-        )
+        yield from lines_of(row)
 
 
 class _AskedFreezing(msgspec.Struct, forbid_unknown_fields=True):

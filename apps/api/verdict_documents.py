@@ -14,14 +14,21 @@ from django.urls import reverse
 from rest_framework.request import Request
 
 from apps.agents.models import Agent, AgentDefinition
-from apps.engine.agent_contracts import decoded_agent_contract, plain_sentence
+from apps.engine.agent_contracts import (
+    AgentContractSpec,
+    Unread,
+    plain_sentence,
+    stored_contracts,
+    stored_decision,
+)
 from apps.engine.consistency import share
-from apps.engine.extraction import AUTOMATIC, decoded_decision, encoded
+from apps.engine.extraction import AUTOMATIC, encoded
 from apps.engine.extraction.wording import sentence_of
 from apps.engine.masking import AloneEvidence, Masking, OutcomeCounts
 from apps.engine.trials.documents import gap_document
 from apps.engine.trials.plain import plain_share
 from apps.reports.assessment import StandingPart
+from apps.scoring.definitions import unread_of
 from apps.scoring.models import Conduct, TraceScore
 from apps.traces.models import Trace
 from apps.verdicts.models import AgentVerdict, PatternSearch
@@ -211,15 +218,21 @@ def whole_agent_document(
             if definition is None
             else definition_document(definition, answered=answered)
         ),
-        "agent_decision": decision_document(
-            None if definition is None else definition.decision
-        ),
+        "agent_decision": decision_document(definition),
+        "unread": list(unread_of(definition)),
     }
 
 
-def decision_document(value: dict[str, Any] | None) -> dict[str, Any]:
-    """How the agent decision is found, as a definition and as a sentence."""
-    spec = AUTOMATIC if value is None else decoded_decision(value)
+def decision_document(row: AgentDefinition | None) -> dict[str, Any]:
+    """How the agent decision is found, as a definition and as a sentence.
+
+    What cannot be read says so, and is given as it is stored.
+    """
+    spec = (
+        AUTOMATIC if row is None else stored_decision(row.decision, version=row.number)
+    )
+    if isinstance(spec, Unread):
+        return {"kind": None, "stored": spec.stored, "unread": spec.sentence}
     return {**encoded(spec), "sentence": sentence_of(spec)}
 
 
@@ -238,13 +251,20 @@ def definition_document(
         "decision": row.decision,
         "contracts": [
             {
-                "contract": value,
-                "sentence": plain_sentence(decoded_agent_contract(value)),
+                "contract": row.held[place],
+                **_said(one),
                 **({} if answered is None else _answers(answered.get(place))),
             }
-            for place, value in enumerate(row.contracts)
+            for place, one in enumerate(stored_contracts(row.held, version=row.number))
         ],
     }
+
+
+def _said(one: AgentContractSpec | Unread) -> dict[str, Any]:
+    """What a contract says, or why it cannot be read."""
+    if isinstance(one, Unread):
+        return {"sentence": None, "unread": one.sentence}
+    return {"sentence": plain_sentence(one)}
 
 
 def _answers(found: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -120,7 +120,12 @@ def _score(project_id: int, clock: Clock) -> bool:
                 # Whoever holds these uploads is writing them; their turn comes later.
                 busy |= {one.upload_id for one in waiting}
         elif not score_tasks(project_id=project_id):
-            settle_verdicts(project_id=project_id, name=asked.name, now=clock())
+            settle_verdicts(
+                project_id=project_id,
+                name=asked.name,
+                now=clock(),
+                unread=asked.unread_of_whole,
+            )
             sum_up(project_id=project_id)
             return False
     return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from datetime import datetime
 
 import msgspec
@@ -12,9 +13,20 @@ from apps.agents.models import Agent
 from apps.agents.queries import definitions_of
 from apps.engine.agent_names import agent_key
 from apps.engine.replay.case import Case
-from apps.engine.replay.cases_file import RefusedLine, cases_from_jsonl
-from apps.replays.cases import Kept, Origin, keep_cases
-from apps.replays.models import CaseSource
+from apps.engine.replay.cases_file import (
+    RefusedLine,
+    cases_as_jsonl,
+    cases_from_jsonl,
+)
+from apps.replays.cases import (
+    Kept,
+    Origin,
+    UnreadCase,
+    case_of,
+    keep_cases,
+    stored_text,
+)
+from apps.replays.models import CaseSource, ReplayCase
 
 
 class TakenFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,3 +100,16 @@ def _strangers(strange: dict[str, int]) -> list[RefusedLine]:
         )
         for name, count in strange.items()
     ]
+
+
+def lines_of(row: ReplayCase) -> Iterator[str]:
+    """A kept case as a line of JSON, under the name that people gave it.
+
+    What this version cannot read leaves as it is stored, so that nothing is lost.
+    """
+    try:
+        case = msgspec.structs.replace(case_of(row), name=row.name)
+    except UnreadCase:
+        yield f"{stored_text(row).decode(errors='replace')}\n"
+    else:
+        yield from cases_as_jsonl([case])

@@ -26,6 +26,10 @@ class WrongCase(ValueError):
     """What was given is no case that can be kept; the message is a sentence."""
 
 
+class UnreadCase(WrongCase):
+    """A stored case that this version cannot read; the message says which and why."""
+
+
 class Kept(msgspec.Struct, frozen=True):
     """A case that is kept, and whether it was new."""
 
@@ -119,8 +123,20 @@ def _as_text(value: Any) -> str:
 
 
 def case_of(row: ReplayCase) -> Case:
-    """The case as the engine knows it."""
-    return _decode(zstandard.decompress(bytes(row.content)))
+    """The case as the engine knows it; raises `UnreadCase`."""
+    try:
+        return _decode(stored_text(row))
+    except (msgspec.DecodeError, zstandard.ZstdError, RecursionError) as error:
+        raise UnreadCase(
+            f"The case “{row.name}” (number {row.pk}) cannot be read by this version of "
+            f"Evalsite: {str(error).rstrip('.')}. Freeze it anew, or take its stored "
+            "text from the download of cases; it is kept."
+        ) from None
+
+
+def stored_text(row: ReplayCase) -> bytes:
+    """The JSON text of a case as it is stored, read or not."""
+    return zstandard.decompress(bytes(row.content))
 
 
 def rename_case(*, case: ReplayCase, name: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from django.db.models import QuerySet
@@ -32,20 +32,40 @@ _AT_ONCE: Final = 200
 _EXECUTED: Final = frozenset(one.value for one in EXECUTED)
 
 
+class UnreadRun(ValueError):
+    """A stored record of a run that this version cannot read; says which and why."""
+
+
+Kind = TypeVar("Kind")
+
+
 def effects_of(run: Run) -> tuple[Effect, ...]:
     """The attempted side effects of a run, in order."""
-    return msgspec.convert(run.effects, tuple[Effect, ...])
+    return _recorded(run, run.effects, tuple[Effect, ...], "side effects")
 
 
 def proof_of(run: Run) -> Proof | None:
     """The proof record of a run; `None` where it was never executed."""
-    return msgspec.convert(run.proof, Proof) if run.proof else None
+    return _recorded(run, run.proof, Proof, "proof") if run.proof else None
 
 
 def probed_of(run: Run) -> tuple[Probed, ...]:
     """What a run of a memory test shows of each fact."""
     judged = run.judged or {}
-    return msgspec.convert(judged.get("probed", ()), tuple[Probed, ...])
+    found = judged.get("probed", ()) if isinstance(judged, dict) else judged
+    return _recorded(run, found, tuple[Probed, ...], "facts")
+
+
+def _recorded(run: Run, value: Any, kind: type[Kind], what: str) -> Kind:
+    """Part of the record of a run; raises `UnreadRun`, for nothing is no record."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise UnreadRun(
+            f"What is recorded of run {run.number} of batch {run.batch_id} ({what}) "
+            f"cannot be read by this version of Evalsite: {str(error).rstrip('.')}. "
+            "Plan the batch again; the record is kept."
+        ) from None
 
 
 def memory_test_of(batch: Batch) -> MemoryTest:

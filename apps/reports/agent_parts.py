@@ -11,12 +11,16 @@ from apps.accounts.models import User
 from apps.agents.models import AgentDefinition, OutcomeDefinition
 from apps.agents.queries import Definitions
 from apps.engine.agent_contracts import (
-    decoded_agent_contract,
-    decoded_expectation,
+    AgentContractSpec,
+    OutcomeExpectation,
+    Unread,
     expectation_sentence,
+    named,
     plain_sentence,
+    stored_contracts,
+    stored_decision,
+    stored_expectations,
 )
-from apps.engine.extraction import AUTOMATIC, decoded_decision
 from apps.engine.extraction.wording import sentence_of
 from apps.engine.masking import ReasonCode
 from apps.reports.assessment import (
@@ -157,27 +161,32 @@ def _of_agent(
 ) -> DefinitionPart:
     answered = {one["place"]: one for one in counts.get(row.agent_id, [])}
     known = row.agent_id in counts
+    held = stored_contracts(row.held, version=row.number)
     return DefinitionPart(
         agent=one_line(name),
         number=row.number,
         by=_name_of(row.created_by_id, users),
         at=utc(row.created_at),
         note=one_line(row.note, limit=300),
-        decision=_decision_words(row.decision),
+        decision=_decision_words(row),
         contracts=tuple(
-            _contract(value, answered.get(place, {}) if known else None)
-            for place, value in enumerate(row.contracts[:MAX_CONTRACTS])
+            _contract(
+                one, named(row.held[place]), answered.get(place, {}) if known else None
+            )
+            for place, one in enumerate(held[:MAX_CONTRACTS])
         ),
-        left_out=max(0, len(row.contracts) - MAX_CONTRACTS),
+        left_out=max(0, len(held) - MAX_CONTRACTS),
     )
 
 
 def _contract(
-    value: dict[str, Any], answered: Mapping[str, int] | None
+    spec: AgentContractSpec | Unread, name: str, answered: Mapping[str, int] | None
 ) -> ContractPart:
-    spec = decoded_agent_contract(value)
     names = ("held", "broken", "undecided", "not_applying")
     counts = {} if answered is None else {name: answered.get(name, 0) for name in names}
+    if isinstance(spec, Unread):
+        said = one_line(spec.sentence, limit=600)
+        return ContractPart(one_line(name or "unnamed"), said, "", **counts)
     return ContractPart(
         name=one_line(spec.name),
         sentence=one_line(plain_sentence(spec), limit=600),
@@ -187,28 +196,28 @@ def _contract(
 
 
 def _of_outcomes(row: OutcomeDefinition, users: Mapping[int, User]) -> DefinitionPart:
+    expected = list(stored_expectations(row.held, version=row.number).items())
     return DefinitionPart(
         agent="",
         number=row.number,
         by=_name_of(row.created_by_id, users),
         at=utc(row.created_at),
         note=one_line(row.note, limit=300),
-        decision=_decision_words(row.decision),
-        contracts=tuple(_expectation(one) for one in row.expectations[:MAX_CONTRACTS]),
-        left_out=max(0, len(row.expectations) - MAX_CONTRACTS),
+        decision=_decision_words(row),
+        contracts=tuple(_expectation(*one) for one in expected[:MAX_CONTRACTS]),
+        left_out=max(0, len(expected) - MAX_CONTRACTS),
     )
 
 
-def _expectation(value: dict[str, Any]) -> ContractPart:
-    said = dict(value)
-    task = str(said.pop("task", "*"))
-    sentence = expectation_sentence(decoded_expectation(said))
+def _expectation(task: str, one: OutcomeExpectation | Unread) -> ContractPart:
+    sentence = one.sentence if isinstance(one, Unread) else expectation_sentence(one)
     return ContractPart(name=one_line(task), sentence=one_line(sentence, limit=600))
 
 
-def _decision_words(value: dict[str, Any] | None) -> str:
-    spec = AUTOMATIC if value is None else decoded_decision(value)
-    return one_line(sentence_of(spec), limit=600)
+def _decision_words(row: AgentDefinition | OutcomeDefinition) -> str:
+    spec = stored_decision(row.decision, version=row.number)
+    sentence = spec.sentence if isinstance(spec, Unread) else sentence_of(spec)
+    return one_line(sentence, limit=600)
 
 
 def _name_of(pk: int | None, users: Mapping[int, User]) -> str:

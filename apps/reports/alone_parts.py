@@ -21,7 +21,7 @@ from apps.replays.batch_queries import (
     levels_of,
     numbers_of_batches,
 )
-from apps.replays.models import Batch
+from apps.replays.models import Batch, Group
 from apps.replays.results import recall_of
 from apps.reports.assessment import AlonePart, AlonesPart, RecallPart
 from apps.reports.inert import one_line
@@ -81,7 +81,7 @@ def _group(row: GroupRow, known: _Known) -> AlonePart:
     return AlonePart(
         agent=agent,
         case=one_line(str(group.case or ""), limit=200),
-        regime=regime_in_words(msgspec.convert(group.regime, Regime)),
+        regime=_regime(group),
         batch=one_line(group.batch.name, limit=200),
         finished=rate_of(counts.finished, counts.executed),
         breaches=counts.breaches,
@@ -90,6 +90,13 @@ def _group(row: GroupRow, known: _Known) -> AlonePart:
         sentence=one_line(scored.beside.sentence, limit=600) if scored.beside else "",
         ended_at=utc(group.batch.finished_at) if group.batch.finished_at else "",
     )
+
+
+def _regime(group: Group) -> str:
+    try:
+        return regime_in_words(msgspec.convert(group.regime, Regime))
+    except msgspec.ValidationError:
+        return "conditions that this version cannot read"
 
 
 def _recalls(rows: list[GroupRow], known: _Known) -> tuple[RecallPart, ...]:

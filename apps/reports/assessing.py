@@ -87,6 +87,9 @@ def assessment_of(project_id: int) -> AssessmentPart:
         notes_left_out=notes_left_out,
         definitions=definitions,
         definitions_left_out=left_out,
+        unread=tuple(
+            one_line(said, limit=600) for said in progress.asked.unread_of_whole
+        ),
     )
 
 

@@ -348,3 +348,4 @@ class AssessmentPart(msgspec.Struct, frozen=True):
     notes_left_out: int = 0
     definitions: tuple[DefinitionPart, ...] = ()
     definitions_left_out: int = 0
+    unread: tuple[str, ...] = ()

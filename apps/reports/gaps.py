@@ -25,6 +25,7 @@ def not_checked(
     """Sentences about missing data, refused records, silent checks and what is unknown."""
     return (
         *_about_scoring(found),
+        *found.unread,
         *_about_agents(found),
         *_about_tasks(found),
         *_about_usage(counts),

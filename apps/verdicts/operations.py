@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from apps.engine.masking import (
     masking_report,
     verdict_of,
 )
+from apps.scoring.definitions import unread_of
 from apps.verdicts.counting import (
     CountedAgent,
     CountedOutcomes,
@@ -29,7 +30,7 @@ from apps.verdicts.counting import (
     counted_outcomes,
 )
 from apps.verdicts.models import AgentVerdict, ProjectVerdict
-from apps.verdicts.queries import rank_of
+from apps.verdicts.queries import rank_of, standing_of
 
 MOST_CHANGES: Final = 100
 _NOBODY: Final = CountedAgent()
@@ -41,7 +42,10 @@ def is_settled(project_id: int, name: str) -> bool:
     Also where there is nothing to settle: no trace was ever scored.
     """
     row = ProjectVerdict.objects.filter(project_id=project_id).first()
-    return row is None or row.settled_as == name
+    if row is None:
+        return True
+    is_readable = not row.detail or standing_of(row) is not None
+    return row.settled_as == name and is_readable
 
 
 def unsettle(project_id: int) -> None:
@@ -53,10 +57,13 @@ def unsettle(project_id: int) -> None:
         ProjectVerdict.objects.get_or_create(project_id=project_id)
 
 
-def settle_verdicts(*, project_id: int, name: str, now: datetime) -> bool:
+def settle_verdicts(
+    *, project_id: int, name: str, now: datetime, unread: Sequence[str] = ()
+) -> bool:
     """Write the verdict of every agent, and of the project; whether it was needed.
 
-    Safe to run twice. One transaction that reads all scores.
+    `unread` are sentences about what is asked of the whole and cannot be read. Safe to
+    run twice. One transaction that reads all scores.
     """
     if is_settled(project_id, name):
         return False
@@ -69,7 +76,7 @@ def settle_verdicts(*, project_id: int, name: str, now: datetime) -> bool:
             for pk, agent in stored.agents.items()
         }
         outcomes = counted_outcomes(project_id)
-        report = _report(stored, counted, verdicts, outcomes)
+        report = _report(stored, counted, verdicts, outcomes, unread)
         changes = _write_agents(project_id, stored, counted, verdicts)
         _write_project(
             project_id, name=name, now=now, outcomes=outcomes, said=(report, changes)
@@ -79,13 +86,15 @@ def settle_verdicts(*, project_id: int, name: str, now: datetime) -> bool:
 
 def _evidence(agent: Agent, stored: Definitions, found: CountedAgent) -> AgentEvidence:
     asked = stored.asked.get(agent.pk)
-    contracts = max(0 if asked is None else len(asked.contracts), len(found.contracts))
+    held = 0 if asked is None else len(asked.held)
+    contracts = max(held, len(found.contracts))
     applied = [one.held + one.broken + one.undecided > 0 for one in found.contracts]
     counts: dict[str, Any] = {
         **found.evidence,
         "contracts": contracts,
         "contracts_applied": sum(applied),
         "alone": found.alone,
+        "unread": unread_of(asked),
     }
     return AgentEvidence(agent=str(agent), **counts)
 
@@ -95,6 +104,7 @@ def _report(
     counted: Mapping[int, CountedAgent],
     verdicts: Mapping[int, Verdict],
     outcomes: tuple[CountedOutcomes, CountedOutcomes],
+    unread: Sequence[str],
 ) -> MaskingReport:
     names = called_apart(stored.agents.values())
     traces, tasks = outcomes
@@ -107,6 +117,7 @@ def _report(
         ],
         traces=traces.counts,
         tasks=tasks.counts,
+        unread=unread,
     )
 
 

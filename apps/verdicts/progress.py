@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
+import msgspec
 from django.db.models import Exists, OuterRef
 
+from apps.engine.agent_contracts import BadDefinition, Unread
 from apps.engine.contracts.fact_spec import FactSpec, decoded_fact
+from apps.engine.contracts.spec import decoded_contract
 from apps.scoring.definitions import ProjectAsked, asked_in
 from apps.scoring.models import StaleTask, StaleTrace
 from apps.scoring.operations import has_stale
@@ -52,12 +55,26 @@ class Progress:
 
 def asked_at_present(project_id: int) -> ProjectAsked:
     """What is asked in a project, with the facts that it declared as planted."""
-    return asked_in(project_id, _facts(project_id))
+    facts: list[tuple[str, FactSpec]] = []
+    unread = []
+    for row in current_definitions(project_id):
+        is_fact = row.kind == DefinitionKind.PLANTED_FACT
+        wrong = _wrong_with(msgspec.json.encode(row.spec), is_fact=is_fact)
+        if wrong is not None:
+            kind = DefinitionKind(row.kind).label
+            what = f"{kind} “{row.label}” (version {row.number}), a check of its own,"
+            unread.append(Unread(what, *wrong, stored=row.spec))
+        elif is_fact:
+            facts.append((row.slug, decoded_fact(row.spec)))
+    return asked_in(project_id, facts, unread)
 
 
-def _facts(project_id: int) -> list[tuple[str, FactSpec]]:
-    return [
-        (row.slug, decoded_fact(row.spec))
-        for row in current_definitions(project_id)
-        if row.kind == DefinitionKind.PLANTED_FACT
-    ]
+@lru_cache(maxsize=4_096)
+def _wrong_with(spec: bytes, *, is_fact: bool) -> tuple[str, str] | None:
+    """The field and the reason for which a stored spec cannot be read; none if it can."""
+    value = msgspec.json.decode(spec)
+    try:
+        decoded_fact(value) if is_fact else decoded_contract(value)
+    except BadDefinition as error:
+        return error.field, str(error)
+    return None

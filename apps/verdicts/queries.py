@@ -59,8 +59,18 @@ def _passed(found: CountedOutcomes) -> Share:
 def project_standing(project_id: int) -> ProjectStanding | None:
     """What was settled last of a project; `None` where nothing ever was. One query."""
     row = ProjectVerdict.objects.filter(project_id=project_id).first()
-    if row is None or not row.detail:
+    return None if row is None or not row.detail else standing_of(row)
+
+
+def standing_of(row: ProjectVerdict) -> ProjectStanding | None:
+    """What a settled row says; `None` for what this release did not write and settles anew."""
+    try:
+        return _standing(row)
+    except (msgspec.ValidationError, LookupError, TypeError):
         return None
+
+
+def _standing(row: ProjectVerdict) -> ProjectStanding:
     return ProjectStanding(
         report=msgspec.convert(row.detail["report"], MaskingReport),
         traces=msgspec.convert(row.detail["traces"], CountedOutcomes),

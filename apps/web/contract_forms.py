@@ -295,8 +295,10 @@ def _not_json(why: str, field: str) -> BadDefinition:
     return BadDefinition(f"This is not JSON: {why}.", field=f"{part}.condition")
 
 
-def initial_of(*, label: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the fields of a stored definition."""
+def initial_of(*, label: str, spec: Any) -> dict[str, Any]:
+    """The values of the fields of a stored definition; only its name where it is none."""
+    if not isinstance(spec, Mapping):
+        return {"label": label}
     values = {"label": label, **spec}
     if "decoys" in spec:
         values["decoys"] = "\n".join(spec["decoys"])

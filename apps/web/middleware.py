@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from django.conf import settings
 from django.core.exceptions import (
@@ -15,6 +16,9 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import Resolver404, resolve
 
 from apps.accounts.permissions import NotAllowed
+from apps.replays.cases import UnreadCase
+from apps.replays.results import UnreadRun
+from apps.reports.document import UnreadableReport
 from apps.review import transitions as review
 from apps.review.models import BlindLook, Signal
 from apps.review.operations import Conflict
@@ -24,6 +28,12 @@ from apps.traces.storage import size_in_words
 from apps.web.numbers import MOST_DIGITS
 from apps.web.views.errors import not_just_now, refusal
 
+# What carries its own sentence. What is stored and cannot be read is nobody's haste.
+_SENTENCES: Final = (
+    (403, (NotAllowed,)),
+    (409, (Conflict, review.NotPossibleNow, traces.NotPossibleNow)),
+    (422, (UnreadCase, UnreadRun, UnreadableReport)),
+)
 Answer = Callable[[HttpRequest], HttpResponse]
 
 # Room for the other fields of the form that carries a file of exactly the limit.
@@ -106,12 +116,9 @@ class SpeakInSentences:
         self, request: HttpRequest, exception: Exception
     ) -> HttpResponse | None:
         """Answer for the exceptions that carry a sentence; None for all others."""
-        if isinstance(exception, NotAllowed):
-            return refusal(request, status=403, sentence=str(exception))
-        if isinstance(
-            exception, (Conflict, review.NotPossibleNow, traces.NotPossibleNow)
-        ):
-            return refusal(request, status=409, sentence=str(exception))
+        for status, kinds in _SENTENCES:
+            if isinstance(exception, kinds):
+                return refusal(request, status=status, sentence=str(exception))
         if isinstance(exception, _GONE):
             # The page was found, and then its trace was read again or erased.
             return refusal(

@@ -20,11 +20,14 @@ from apps.engine.agent_contracts.documents import (
     AgentContracts,
     BadContractsFile,
     ContractsFile,
+    StoredAgent,
+    StoredDefinitions,
     contracts_from_yaml,
     contracts_to_yaml,
 )
 from apps.engine.agent_contracts.judging import (
     CompiledContract,
+    UnreadContract,
     compiled,
     judge,
     judged_alone,
@@ -49,6 +52,17 @@ from apps.engine.agent_contracts.spec import (
     When,
     canonical,
 )
+from apps.engine.agent_contracts.stored import (
+    listed,
+    named,
+    stored_contract,
+    stored_contracts,
+    stored_decision,
+    stored_expectations,
+    task_of,
+    unread_in,
+)
+from apps.engine.agent_contracts.unread import Unread
 from apps.engine.agent_contracts.wording import plain_sentence
 from apps.engine.contracts.spec import BadDefinition, hash_of_spec
 
@@ -72,8 +86,12 @@ __all__ = [
     "OutcomeVerdict",
     "Rule",
     "Seen",
+    "StoredAgent",
+    "StoredDefinitions",
     "Subject",
     "TraceColour",
+    "Unread",
+    "UnreadContract",
     "When",
     "canonical",
     "compiled",
@@ -87,6 +105,14 @@ __all__ = [
     "hash_of_spec",
     "judge",
     "judged_alone",
+    "listed",
+    "named",
     "outcome_verdict",
     "plain_sentence",
+    "stored_contract",
+    "stored_contracts",
+    "stored_decision",
+    "stored_expectations",
+    "task_of",
+    "unread_in",
 ]

@@ -38,12 +38,12 @@ class JudgedContract(msgspec.Struct, frozen=True):
 
     `contract` is the place of the contract in the list that was asked, from 0, as names
     may be the same; `invocation` the number in the trace, `None` for what no invocation
-    owns or the whole trace.
+    owns or the whole trace. `kind` is `None` for a contract that cannot be read.
     """
 
     contract: int
     name: str
-    kind: Kind
+    kind: Kind | None
     invocation: int | None
     answer: ContractAnswer
 

@@ -14,7 +14,7 @@ A file is taken as a whole or not at all; what is wrong is told with its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -24,6 +24,7 @@ from apps.engine.agent_contracts.outcomes import OutcomeExpectation, decoded_exp
 from apps.engine.agent_contracts.plain import refuse_unless_plain
 from apps.engine.agent_contracts.plain_yaml import BadYaml, read_yaml, write_yaml
 from apps.engine.agent_contracts.spec import AgentContractSpec, canonical
+from apps.engine.agent_contracts.unread import Unread
 from apps.engine.contracts.patterns import LONGEST_PATTERN
 from apps.engine.contracts.spec import BadDefinition
 from apps.engine.extraction import (
@@ -53,6 +54,20 @@ class ContractsFile(msgspec.Struct, frozen=True):
 
     agents: dict[str, AgentContracts] = {}
     tasks: dict[str, OutcomeExpectation] = {}
+
+
+class StoredAgent(msgspec.Struct, frozen=True):
+    """What is stored of one agent, also what cannot be read any more."""
+
+    decision: DecisionSpec | Unread | None = None
+    contracts: tuple[AgentContractSpec | Unread, ...] = ()
+
+
+class StoredDefinitions(msgspec.Struct, frozen=True):
+    """What is stored of agents and tasks; reading its file refuses what is unread."""
+
+    agents: Mapping[str, StoredAgent] = {}
+    tasks: Mapping[str, OutcomeExpectation | Unread] = {}
 
 
 class BadContractsFile(ValueError):
@@ -87,10 +102,13 @@ def contracts_from_yaml(text: str) -> ContractsFile:
     return found
 
 
-def contracts_to_yaml(contracts: ContractsFile) -> str:
-    """The file that says this; reading it gives the same again."""
+def contracts_to_yaml(contracts: ContractsFile | StoredDefinitions) -> str:
+    """The file that says this; reading it gives the same again.
+
+    What cannot be read is written as it is stored.
+    """
     agents = {name: _written(agent) for name, agent in contracts.agents.items()}
-    tasks = {name: canonical(one) for name, one in contracts.tasks.items()}
+    tasks = {name: _expected(one) for name, one in contracts.tasks.items()}
     document: dict[str, Any] = {"evalsite": VERSION}
     if agents:
         document["agents"] = agents
@@ -99,9 +117,19 @@ def contracts_to_yaml(contracts: ContractsFile) -> str:
     return write_yaml(document)
 
 
-def _written(agent: AgentContracts) -> dict[str, Any]:
+def _expected(one: OutcomeExpectation | Unread) -> Any:
+    if not isinstance(one, Unread):
+        return canonical(one)
+    if not isinstance(one.stored, dict):
+        return one.stored
+    return {name: value for name, value in one.stored.items() if name != "task"}
+
+
+def _written(agent: AgentContracts | StoredAgent) -> dict[str, Any]:
     written: dict[str, Any] = {}
-    if agent.decision is not None:
+    if isinstance(agent.decision, Unread):
+        written["decision"] = agent.decision.stored
+    elif agent.decision is not None:
         usual = encoded(AUTOMATIC)
         # The kind is always written, so that a decision is never an empty object.
         written["decision"] = {
@@ -114,8 +142,10 @@ def _written(agent: AgentContracts) -> dict[str, Any]:
     return written
 
 
-def _contract(spec: AgentContractSpec) -> dict[str, Any]:
+def _contract(spec: AgentContractSpec | Unread) -> Any:
     """The name first, as a person would write it."""
+    if isinstance(spec, Unread):
+        return spec.stored
     value = canonical(spec)
     return {"name": value.pop("name"), **value}
 

@@ -28,8 +28,9 @@ from apps.engine.agent_contracts.rules import (
     sentence,
 )
 from apps.engine.agent_contracts.seen import GaveNothing, Seen
-from apps.engine.agent_contracts.spec import AgentContractSpec
+from apps.engine.agent_contracts.spec import AgentContractSpec, Kind
 from apps.engine.agent_contracts.temporal import TemporalRule
+from apps.engine.agent_contracts.unread import Unread
 from apps.engine.agent_contracts.wording import cut, names_in
 from apps.engine.conduct import Conduct, InvocationConduct
 from apps.engine.contracts.budget import MOST_PER_TRACE, Budget, BudgetSpent, Undecided
@@ -57,6 +58,16 @@ class CompiledContract:
             else None
         )
         self._rule = _rule_of(spec)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.spec.name
+
+    @property
+    def kind(self) -> Kind | None:
+        """What kind of thing it asks."""
+        return self.spec.kind
 
     def answer(self, seen: Seen, budget: Budget | None = None) -> ContractAnswer:
         """What it says of one invocation. Never raises for recorded values."""
@@ -103,6 +114,20 @@ class CompiledContract:
         )
 
 
+class UnreadContract:
+    """A stored contract that cannot be read: undecided about every invocation."""
+
+    kind: Kind | None = None
+
+    def __init__(self, unread: Unread, *, name: str) -> None:
+        self.unread = unread
+        self.name = name
+
+    def answer(self, seen: Seen, budget: Budget | None = None) -> ContractAnswer:  # noqa: ARG002
+        """That nothing is known, and why."""
+        return ContractAnswer(ContractState.UNDECIDED, self.unread.sentence)
+
+
 def _rule_of(spec: AgentContractSpec) -> ValueRule | ExpressionRule | TemporalRule:
     if spec.temporal is not None:
         return TemporalRule(spec.temporal)
@@ -118,9 +143,9 @@ def compiled(spec: AgentContractSpec) -> CompiledContract:
 
 def judge(
     conduct: Conduct,
-    contracts: Sequence[CompiledContract],
+    contracts: Sequence[CompiledContract | UnreadContract],
     *,
-    decision: DecisionSpec = AUTOMATIC,
+    decision: DecisionSpec | Unread = AUTOMATIC,
     task: str | None = None,
 ) -> AgentJudgement:
     """What every contract says of every invocation of an agent in one trace.
@@ -136,8 +161,8 @@ def judge(
         entries += [
             JudgedContract(
                 contract=place,
-                name=contract.spec.name,
-                kind=contract.spec.kind,
+                name=contract.name,
+                kind=contract.kind,
                 invocation=one.one.number,
                 answer=contract.answer(one, budget),
             )

@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from apps.engine.agent_contracts.plain import refuse_unless_plain
+from apps.engine.agent_contracts.unread import Unread
 from apps.engine.agent_contracts.wording import shown
 from apps.engine.contracts.patterns import LONGEST_PATTERN, Names
 from apps.engine.contracts.spec import BadDefinition, in_words
@@ -110,8 +111,8 @@ def _refuse_labels(found: OutcomeExpectation) -> None:
 
 
 def expectation_for(
-    task: str | None, expectations: Mapping[str, OutcomeExpectation]
-) -> OutcomeExpectation | None:
+    task: str | None, expectations: Mapping[str, OutcomeExpectation | Unread]
+) -> OutcomeExpectation | Unread | None:
     """The expectation of a task among names and patterns (`*`, `?`, `|`).
 
     The exact name comes before patterns, a pattern with more letters of its own before
@@ -148,14 +149,16 @@ def expectation_sentence(expectation: OutcomeExpectation) -> str:
 
 
 def outcome_verdict(
-    outcome: Outcome, expectation: OutcomeExpectation | None = None
+    outcome: Outcome, expectation: OutcomeExpectation | Unread | None = None
 ) -> OutcomeVerdict:
-    """Green, red or unknown, with a sentence.
+    """Green, red or unknown, with a sentence; unknown where what is expected is unread.
 
     Without an expectation a pass and a full score are green, a fail and a score of
     nothing (0 or less, where a full score is recorded) are red: whatever share somebody
     asked for, it would come out like that. All else is unknown.
     """
+    if isinstance(expectation, Unread):
+        return _unknown(expectation.sentence)
     if expectation is None or expectation.expect is Expect.SUCCESS:
         return _as_recorded(outcome, is_asked=expectation is not None)
     if expectation.expect is Expect.LABEL:

@@ -62,7 +62,7 @@ class ValueRule:
         under: Normalisers = self._rule.normalisers
         if subject is Subject.DECISION:
             part = seen.decided()
-            both = {*under, *seen.decision.normalisers}
+            both = {*under, *seen.normalisers}
             under = tuple([one for one in DecisionNormaliser if one in both])
         else:
             part = seen.given() if subject is Subject.INPUT else seen.output()

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from apps.engine.agent_contracts.unread import Unread
 from apps.engine.bodies.calls import CalledTool
 from apps.engine.bodies.canonical import canonical, opened
 from apps.engine.bodies.recorded import REDACTED
@@ -21,6 +22,7 @@ from apps.engine.contracts.budget import Undecided, Value
 from apps.engine.extraction import (
     AUTOMATIC,
     DecisionKind,
+    DecisionNormaliser,
     DecisionSpec,
     DecisionState,
     Extracted,
@@ -65,7 +67,7 @@ class Seen:
         self,
         one: InvocationConduct,
         *,
-        decision: DecisionSpec = AUTOMATIC,
+        decision: DecisionSpec | Unread = AUTOMATIC,
         task: str | None = None,
     ) -> None:
         self.one = one
@@ -80,6 +82,12 @@ class Seen:
     def has_failed(self) -> bool:
         """Whether it is recorded to have ended in an error."""
         return self.one.status is StepStatus.ERROR
+
+    @property
+    def normalisers(self) -> tuple[DecisionNormaliser, ...]:
+        """Those under which its decision is compared."""
+        decision = self.decision
+        return () if isinstance(decision, Unread) else decision.normalisers
 
     def given(self) -> Part:
         """The input; raises `Undecided` where none is recorded."""
@@ -177,6 +185,8 @@ class Seen:
         return msgspec.structs.replace(part, around=recorded if is_message else None)
 
     def _read_decision(self) -> Part:
+        if isinstance(self.decision, Unread):
+            raise Undecided("how the decision is found cannot be read")
         found = extractor(self.decision).of_invocation(self.one)
         if found.state is DecisionState.DECIDED:
             return _part_of(_decision_in(found), None, found.step)
@@ -185,13 +195,13 @@ class Seen:
         if found.state is DecisionState.NOT_COMPARED or found.how == WHY_REDACTED:
             raise Undecided(f"{found.how[:1].lower()}{found.how[1:].rstrip('.')}")
         self._refuse_failed(NOT_DECIDED)
-        if found.state is DecisionState.FAILED or not self._was_recorded():
+        was_recorded = self._was_recorded(self.decision)
+        if found.state is DecisionState.FAILED or not was_recorded:
             raise Undecided(self._why_absent("output"))
         return _part_of(None, None, found.step)
 
-    def _was_recorded(self) -> bool:
+    def _was_recorded(self, spec: DecisionSpec) -> bool:
         """Whether what the decision is looked for in is recorded at all."""
-        spec = self.decision
         is_last_call = spec.kind is DecisionKind.LAST_TOOL_CALL
         if spec.source is Source.OUTPUT and not is_last_call:
             return self.one.output is not None

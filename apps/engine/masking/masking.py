@@ -86,11 +86,12 @@ class Masking(msgspec.Struct, frozen=True):
 
 
 class GapKind(StrEnum):
-    """What was not seen: an agent unknown, a failure that no contract saw, a part left open."""
+    """What was not seen: of an agent, of a failure, or of a definition of the whole."""
 
     AGENT_UNKNOWN = "agent_unknown"
     FAILURE_UNSEEN = "failure_unseen"
     VERDICT_OPEN = "verdict_open"
+    DEFINITION_UNREAD = "definition_unread"
 
 
 class Gap(msgspec.Struct, frozen=True):
@@ -174,12 +175,14 @@ def masking_report(
     counts: Iterable[AgentCounts],
     traces: OutcomeCounts,
     tasks: OutcomeCounts,
+    unread: Iterable[str] = (),
 ) -> MaskingReport:
     """Masking over many traces and tasks, the headline first, and the gaps.
 
     `verdicts` are those of the agents over all of them, also of agents that nothing
     exercised. Sorted red before unstable, then by how many traces and tasks, then by
-    name; the order of what is given does not matter.
+    name; the order of what is given does not matter. `unread` are sentences about what
+    is asked of the whole and cannot be read.
     """
     of_agents = tuple(counts)
     maskings = _maskings(of_agents, verdicts, traces)
@@ -189,6 +192,7 @@ def masking_report(
         maskings=maskings,
         gaps=(
             *_unknown_agents(verdicts),
+            *(Gap(GapKind.DEFINITION_UNREAD, "", said) for said in unread),
             *(_unjudged(name) for name in unjudged),
             *_unseen(traces, tasks),
             *_open(verdicts),
@@ -334,6 +338,7 @@ def _nothing_masked(
 
 _UNKNOWN_ORDER: Final = (
     ReasonCode.NOT_EXERCISED,
+    ReasonCode.UNREAD,
     ReasonCode.NO_CONTRACT,
     ReasonCode.NONE_APPLIED,
     ReasonCode.ALL_UNDECIDED,
@@ -343,16 +348,18 @@ _UNKNOWN_ORDER: Final = (
 
 def _unknown_agents(verdicts: Mapping[str, Verdict]) -> list[Gap]:
     found = [
-        (name, verdict.reasons[0])
+        (name, reason)
         for name, verdict in verdicts.items()
         if verdict.colour is Colour.UNKNOWN
+        for at, reason in enumerate(verdict.reasons)
+        if at == 0 or reason.code is ReasonCode.UNREAD
     ]
     found.sort(key=lambda each: (_UNKNOWN_ORDER.index(each[1].code), each[0]))
     return [
         Gap(
             kind=GapKind.AGENT_UNKNOWN,
             agent=name,
-            sentence=f"{name} is unknown: {_lowered(reason.sentence)}",
+            sentence=f"{name} is unknown: {reason.inner}",
             reason=reason,
         )
         for name, reason in found
@@ -384,14 +391,10 @@ def _open(verdicts: Mapping[str, Verdict]) -> list[Gap]:
         Gap(
             kind=GapKind.VERDICT_OPEN,
             agent=name,
-            sentence=f"{name}: {_lowered(gap.sentence)}",
+            sentence=f"{name}: {gap.inner}",
             reason=gap,
             found=gap.share,
         )
         for name in sorted(verdicts)
         for gap in verdicts[name].gaps
     ]
-
-
-def _lowered(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]

@@ -19,6 +19,7 @@ class ReasonCode(StrEnum):
     NON_DETERMINISTIC = "non_deterministic"
     DRIFTING = "drifting"
     NOT_EXERCISED = "not_exercised"
+    UNREAD = "unread"
     NO_CONTRACT = "no_contract"
     NONE_APPLIED = "none_applied"
     ALL_UNDECIDED = "all_undecided"
@@ -53,6 +54,11 @@ class Reason(msgspec.Struct, frozen=True):
     sentence: str
     k: int
     n: int | None = None
+
+    @property
+    def inner(self) -> str:
+        """The sentence as it goes on after a colon."""
+        return self.sentence[:1].lower() + self.sentence[1:]
 
     @property
     def share(self) -> Share | None:

@@ -53,7 +53,8 @@ class AgentEvidence(msgspec.Struct, frozen=True, kw_only=True):
     `lost` and `contradicted` count planted facts. `findings` are signals that a person
     confirmed or a second measure supports. `invocations` were recorded, `failed` of
     them ended in an error. `traces` and `tasks` are those that exercise the agent. `alone`
-    are the counts of its replays.
+    are the counts of its replays. `unread` are sentences about what is asked of it and
+    cannot be read any more.
     """
 
     agent: str
@@ -78,6 +79,7 @@ class AgentEvidence(msgspec.Struct, frozen=True, kw_only=True):
     contradicted: int = 0
     findings: int = 0
     alone: AloneEvidence = NOT_RUN
+    unread: tuple[str, ...] = ()
 
     @property
     def applied(self) -> int:
@@ -102,7 +104,8 @@ def verdict_of(evidence: AgentEvidence) -> Verdict:
     Red if a contract broke, a finding exists or a planted fact was lost or
     contradicted, or if one of these or a breach came in a replay. Else unstable if any
     task, or group of replays, is drifting or non-deterministic. Else green if the agent
-    was exercised, at least one contract held and not every invocation failed. Else
+    was exercised, at least one contract held, not every invocation failed, and all that
+    is asked of it could be read. Else
     unknown, and the first reason says why. Replays alone never make an agent green.
     Raises `ValueError` for counts that contradict each other.
     """
@@ -184,9 +187,10 @@ _EXERCISED_BY: Final[dict[Extent, str]] = {
 
 def _missing(found: AgentEvidence) -> tuple[Reason, ...]:
     """Why the agent cannot be green, empty if it can."""
+    unread = tuple([Reason(ReasonCode.UNREAD, one, 1) for one in found.unread])
     code = _missing_code(found)
-    if code is None:
-        return ()
+    if code is None or (unread and code is not ReasonCode.NOT_EXERCISED):
+        return unread
     sentence, k, n = {
         ReasonCode.NOT_EXERCISED: (_EXERCISED_BY[found.extent], 0, None),
         ReasonCode.NO_CONTRACT: ("No contract says what it must hold.", 0, None),
@@ -207,7 +211,7 @@ def _missing(found: AgentEvidence) -> tuple[Reason, ...]:
             found.invocations,
         ),
     }[code]
-    return (Reason(code, sentence, k, n),)
+    return (Reason(code, sentence, k, n), *unread)
 
 
 def _missing_code(found: AgentEvidence) -> ReasonCode | None:

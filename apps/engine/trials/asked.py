@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from apps.engine.agent_contracts import CompiledContract, OutcomeExpectation
+from apps.engine.agent_contracts import (
+    CompiledContract,
+    OutcomeExpectation,
+    Unread,
+    UnreadContract,
+)
 from apps.engine.agent_names import agent_key
 from apps.engine.contracts.fact_spec import FactSpec
 from apps.engine.extraction import AUTOMATIC, DecisionSpec
@@ -16,12 +21,22 @@ class AgentAsked(msgspec.Struct, frozen=True):
     """How the decision of one agent is found, and the contracts that it must hold.
 
     All contracts count. `writing_tools` are names of tools that change something,
-    whatever they sound like.
+    whatever they sound like. What cannot be read stands in its place, and keeps the
+    agent from being green.
     """
 
-    decision: DecisionSpec = AUTOMATIC
-    contracts: tuple[CompiledContract, ...] = ()
+    decision: DecisionSpec | Unread = AUTOMATIC
+    contracts: tuple[CompiledContract | UnreadContract, ...] = ()
     writing_tools: frozenset[str] = frozenset()
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """A sentence for each part that cannot be read."""
+        decision = [self.decision] if isinstance(self.decision, Unread) else []
+        contracts = [
+            one.unread for one in self.contracts if isinstance(one, UnreadContract)
+        ]
+        return tuple([one.sentence for one in (*decision, *contracts)])
 
 
 NOTHING = AgentAsked()
@@ -38,8 +53,8 @@ class Asked(msgspec.Struct, frozen=True):
 
     names: Mapping[str, str] = {}
     agents: Mapping[str, AgentAsked] = {}
-    decision: DecisionSpec = AUTOMATIC
-    expectations: Mapping[str, OutcomeExpectation] = {}
+    decision: DecisionSpec | Unread = AUTOMATIC
+    expectations: Mapping[str, OutcomeExpectation | Unread] = {}
     facts: Sequence[tuple[str, FactSpec]] = ()
 
     def agent_of(self, recorded: str) -> str:

@@ -197,6 +197,7 @@ def _evidence(
     return msgspec.structs.replace(
         known,
         contracts=max(known.contracts, len(asked.of(key).contracts)),
+        unread=asked.of(key).unread or known.unread,
         tasks=len(tasks),
         stable=verdicts[Stability.STABLE],
         drifting=verdicts[Stability.DRIFTING],

@@ -190,6 +190,14 @@ def evidence_of(
         lost=sum(one.lost for one in conducts),
         contradicted=sum(one.contradicted for one in conducts),
         findings=sum(one.findings for one in conducts),
+        unread=tuple(
+            dict.fromkeys(
+                sentence
+                for conduct in conducts
+                for one in conduct.judged
+                for sentence in one.get("unread", ())
+            )
+        ),
     )
 
 

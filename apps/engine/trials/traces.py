@@ -12,6 +12,7 @@ import msgspec
 from apps.engine.agent_contracts import (
     AgentJudgement,
     ContractState,
+    Unread,
     expectation_for,
     judge,
     outcome_verdict,
@@ -58,7 +59,7 @@ def score_trace(
     expected = expectation_for(trace.task, asked.expectations)
     outcome = outcome_verdict(trace.outcome, expected)
     decided = [
-        (conduct, extracted(conduct, asked.of(key).decision))
+        (conduct, _extracted(conduct, asked.of(key).decision))
         for key, conduct in conducts
     ]
     return TraceScore(
@@ -140,6 +141,7 @@ def _conduct_score(
             lost=states[State.LOST],
             contradicted=states[State.CONTRADICTED],
             findings=findings,
+            unread=scoring.asked.unread,
         )
     )
     return ConductScore(
@@ -157,7 +159,7 @@ def _conduct_score(
         broken=counts.broken,
         undecided=counts.undecided,
         not_applying=counts.does_not_apply,
-        judged=tuple(_judged(judgement)),
+        judged=tuple(_judged(judgement, scoring.asked.unread)),
         recalled=states[State.RECALLED],
         lost=states[State.LOST],
         contradicted=states[State.CONTRADICTED],
@@ -167,8 +169,13 @@ def _conduct_score(
     )
 
 
-def _judged(judgement: AgentJudgement) -> Iterable[dict[str, Any]]:
-    """One JSON value per contract: its counts, and the first answer that did not hold."""
+def _judged(
+    judgement: AgentJudgement, unread: Sequence[str]
+) -> Iterable[dict[str, Any]]:
+    """One JSON value per contract: its counts, and the first answer that did not hold.
+
+    The first of them carries what could not be read of all that is asked.
+    """
     for place, counts in enumerate(judgement.by_contract):
         answers = [one for one in judgement.entries if one.contract == place]
         bad = [
@@ -188,12 +195,21 @@ def _judged(judgement: AgentJudgement) -> Iterable[dict[str, Any]]:
             said["sentence"] = bad[0].answer.sentence[:_LONGEST_SENTENCE]
             said["step"] = bad[0].answer.step
             said["invocation"] = bad[0].invocation
+        if unread and not place:
+            said["unread"] = list(unread)
         yield said
 
 
-def _whole(trace: Trace, decision: DecisionSpec) -> Decided:
+def _whole(trace: Trace, decision: DecisionSpec | Unread) -> Decided:
     conduct = whole_conduct(trace)
-    return _decided(conduct, extracted(conduct, decision), features_of(conduct, trace))
+    answer = _extracted(conduct, decision)
+    return _decided(conduct, answer, features_of(conduct, trace))
+
+
+def _extracted(conduct: Conduct, decision: DecisionSpec | Unread) -> Extracted:
+    if isinstance(decision, Unread):
+        return Extracted(DecisionState.MISSING, how=decision.sentence)
+    return extracted(conduct, decision)
 
 
 def _decided(conduct: Conduct, answer: Extracted, features: dict[str, Any]) -> Decided:

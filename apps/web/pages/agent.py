@@ -17,12 +17,18 @@ from apps.agents.queries import (
     named_agents,
     names_of,
 )
-from apps.engine.agent_contracts import decoded_agent_contract, plain_sentence
+from apps.engine.agent_contracts import (
+    AgentContractSpec,
+    Unread,
+    named,
+    plain_sentence,
+    stored_contracts,
+    stored_decision,
+)
 from apps.engine.extraction import (
     AUTOMATIC,
     AUTOMATIC_ORDER,
     DecisionState,
-    decoded_decision,
     sentence_of,
 )
 from apps.engine.masking import COLOURS
@@ -35,6 +41,7 @@ from apps.web.pages.agent_alone import AlonePart, alone_part
 from apps.web.pages.agent_trying import Tried, recent_rows
 from apps.web.pages.agent_versions import Version, asked_versions
 from apps.web.pages.agents import AgentRow, tools_of
+from apps.web.pages.bodies import as_text
 from apps.web.pages.scoring_state import ScoringState, scoring_state
 from apps.web.pages.task_agreement import word_of
 from apps.web.words import WITHOUT_DECISION
@@ -50,7 +57,7 @@ class HeldContract(msgspec.Struct, frozen=True):
     """One contract of an agent with what it says of all invocations.
 
     `counts` is `None` where nothing is scored by this version yet. `wrong` says why a
-    stored contract cannot be asked any more.
+    stored contract cannot be asked any more, `stored` is its text then.
     """
 
     place: int
@@ -60,6 +67,7 @@ class HeldContract(msgspec.Struct, frozen=True):
     counts: Mapping[str, int] | None
     broken_trace: int | None
     wrong: str = ""
+    stored: str = ""
 
     @property
     def applied(self) -> int:
@@ -118,6 +126,7 @@ class Asking(msgspec.Struct, frozen=True):
     number: int
     decision: str
     is_automatic: bool
+    unread: Unread | None
     contracts: list[HeldContract]
     history: list[Version]
 
@@ -290,13 +299,16 @@ def _distinct(agent: Agent) -> tuple[list[Decided], int]:
 def _asking(place: Place, agent: Agent, detail: Mapping[str, Any]) -> Asking:
     history = definition_history(agent)
     current = history[0] if history else None
-    spec = AUTOMATIC
-    if current is not None and current.decision is not None:
-        spec = decoded_decision(current.decision)
+    number = 0 if current is None else current.number
+    spec = stored_decision(
+        None if current is None else current.decision, version=number
+    )
+    unread = spec if isinstance(spec, Unread) else None
     return Asking(
-        number=0 if current is None else current.number,
-        decision=sentence_of(spec),
+        number=number,
+        decision=spec.sentence if isinstance(spec, Unread) else sentence_of(spec),
         is_automatic=spec == AUTOMATIC,
+        unread=unread,
         contracts=_contracts(current, _fresh(place, current, detail)),
         history=asked_versions(history),
     )
@@ -316,33 +328,35 @@ def _fresh(
 def _contracts(
     current: AgentDefinition | None, counted: Mapping[int, Mapping[str, Any]]
 ) -> list[HeldContract]:
-    stored = [] if current is None else current.contracts
-    found = []
-    for place, plain in enumerate(stored):
-        counts = counted.get(place)
-        says, wrong = says_of(plain)
-        found.append(
-            HeldContract(
-                place=place,
-                name=str(plain.get("name", "")),
-                says=says,
-                words=str(plain.get("sentence", "")),
-                counts=None
-                if counts is None
-                else {name: int(counts[name] or 0) for name in _COUNTS},
-                broken_trace=None if counts is None else counts["broken_trace"],
-                wrong=wrong,
-            )
+    if current is None:
+        return []
+    return [
+        _held(place, one, current.held[place], counted.get(place))
+        for place, one in enumerate(
+            stored_contracts(current.held, version=current.number)
         )
-    return found
+    ]
 
 
-def says_of(plain: Mapping[str, Any]) -> tuple[str, str]:
-    """What a stored contract says in a sentence, and why it cannot be asked, if so."""
-    try:
-        return plain_sentence(decoded_agent_contract(plain)), ""
-    except ValueError as error:
-        return "", str(error)
+def _held(
+    place: int,
+    one: AgentContractSpec | Unread,
+    plain: Any,
+    counts: Mapping[str, Any] | None,
+) -> HeldContract:
+    unread = one if isinstance(one, Unread) else None
+    return HeldContract(
+        place=place,
+        name=named(plain) or f"Contract {place + 1}",
+        says="" if isinstance(one, Unread) else plain_sentence(one),
+        words=named(plain, "sentence"),
+        counts=None
+        if counts is None
+        else {name: int(counts[name] or 0) for name in _COUNTS},
+        broken_trace=None if counts is None else counts["broken_trace"],
+        wrong="" if unread is None else unread.sentence,
+        stored="" if unread is None else as_text(plain),
+    )
 
 
 def _naming(place: Place, agent: Agent) -> Naming:

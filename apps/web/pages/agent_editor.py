@@ -10,14 +10,15 @@ from apps.engine.agent_contracts import (
     AgentContractSpec,
     BadDefinition,
     CompiledContract,
-    decoded_agent_contract,
+    Unread,
+    stored_contract,
+    stored_decision,
 )
 from apps.engine.extraction import (
     AUTOMATIC,
     AUTOMATIC_ORDER,
     BadDecision,
     DecisionSpec,
-    decoded_decision,
 )
 from apps.web.access import Place
 from apps.web.agent_decision_forms import DecisionForm, kinds_of_decision
@@ -33,6 +34,7 @@ from apps.web.pages.agent_trying import (
     decision_preview,
     recent_runs,
 )
+from apps.web.pages.bodies import as_text
 
 Kinds = list[tuple[str, str, bool]]
 
@@ -40,7 +42,8 @@ Kinds = list[tuple[str, str, bool]]
 class ContractEditor(msgspec.Struct, frozen=True):
     """The form of a contract of an agent; `at` is its place from 1, `None` for a new one.
 
-    `number` is the version that counts while the form is filled in.
+    `number` is the version that counts while the form is filled in, `unread` what is
+    stored there and cannot be read.
     """
 
     place: Place
@@ -51,6 +54,12 @@ class ContractEditor(msgspec.Struct, frozen=True):
     number: int
     at: int | None = None
     preview: ContractPreview | None = None
+    unread: Unread | None = None
+
+    @property
+    def stored(self) -> str:
+        """The text of what is stored and cannot be read."""
+        return "" if self.unread is None else as_text(self.unread.stored)
 
 
 class DecisionEditor(msgspec.Struct, frozen=True):
@@ -63,6 +72,12 @@ class DecisionEditor(msgspec.Struct, frozen=True):
     number: int
     order: tuple[str, ...] = AUTOMATIC_ORDER
     preview: DecisionPreview | None = None
+    unread: Unread | None = None
+
+    @property
+    def stored(self) -> str:
+        """The text of what is stored and cannot be read."""
+        return "" if self.unread is None else as_text(self.unread.stored)
 
 
 def contract_editor(
@@ -75,6 +90,7 @@ def contract_editor(
 ) -> ContractEditor:
     """The form of a contract, without a preview."""
     form.mark_errors()
+    stored = None if at is None else contract_at(current, at)
     return ContractEditor(
         place=place,
         agent=agent,
@@ -83,13 +99,22 @@ def contract_editor(
         then_kinds=kinds_of_then(form.then),
         number=0 if current is None else current.number,
         at=at,
+        unread=stored if isinstance(stored, Unread) else None,
     )
 
 
 def decision_editor(
-    place: Place, agent: Agent | None, form: DecisionForm, *, number: int
+    place: Place,
+    agent: Agent | None,
+    form: DecisionForm,
+    *,
+    number: int,
+    stored: DecisionSpec | Unread,
 ) -> DecisionEditor:
-    """The form of how a decision is found, without a preview."""
+    """The form of how a decision is found, without a preview.
+
+    `stored` is how it is found at present.
+    """
     form.mark_errors()
     return DecisionEditor(
         place=place,
@@ -97,6 +122,7 @@ def decision_editor(
         form=form,
         kinds=kinds_of_decision(form.kind),
         number=number,
+        unread=stored if isinstance(stored, Unread) else None,
     )
 
 
@@ -143,25 +169,25 @@ def tried_decision(
     return decision_preview(recent_runs(place.project.pk, agent), spec)
 
 
-def decision_in(current: AgentDefinition | None) -> DecisionSpec:
+def decision_in(current: AgentDefinition | None) -> DecisionSpec | Unread:
     """How the decision of an agent is found at present."""
-    if current is None or current.decision is None:
+    if current is None:
         return AUTOMATIC
-    return decoded_decision(current.decision)
+    return stored_decision(current.decision, version=current.number)
 
 
-def decision_of_whole(project_id: int) -> tuple[DecisionSpec, int]:
+def decision_of_whole(project_id: int) -> tuple[DecisionSpec | Unread, int]:
     """How the decision of the whole system is found, and the version that counts."""
     row = outcome_definition(project_id)
     if row is None:
         return AUTOMATIC, 0
-    spec = AUTOMATIC if row.decision is None else decoded_decision(row.decision)
-    return spec, row.number
+    return stored_decision(row.decision, version=row.number), row.number
 
 
-def contract_at(current: AgentDefinition | None, at: int) -> AgentContractSpec | None:
-    """The contract at a place from 1; `None` where there is none that can be read."""
-    stored = [] if current is None else current.contracts
-    if not 1 <= at <= len(stored):
+def contract_at(
+    current: AgentDefinition | None, at: int
+) -> AgentContractSpec | Unread | None:
+    """The contract at a place from 1; `None` where there is none."""
+    if current is None or not 1 <= at <= len(current.held):
         return None
-    return decoded_agent_contract(stored[at - 1])
+    return stored_contract(current.held[at - 1], at=at, version=current.number)

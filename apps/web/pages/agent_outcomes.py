@@ -15,13 +15,16 @@ from apps.agents.queries import outcome_history
 from apps.engine.agent_contracts import (
     BadDefinition,
     OutcomeExpectation,
+    Unread,
     canonical,
-    decoded_expectation,
     expectation_for,
     expectation_sentence,
     outcome_verdict,
+    stored_decision,
+    stored_expectations,
+    task_of,
 )
-from apps.engine.extraction import AUTOMATIC, decoded_decision, sentence_of
+from apps.engine.extraction import AUTOMATIC, sentence_of
 from apps.engine.trace import Outcome, OutcomeKind
 from apps.scoring.models import TraceScore
 from apps.traces.models import Trace
@@ -29,6 +32,7 @@ from apps.traces.transitions import TaskSource
 from apps.web.access import Place
 from apps.web.agent_decision_forms import ExpectationForm
 from apps.web.pages.agent_versions import Version, asked_versions
+from apps.web.pages.bodies import as_text
 from apps.web.pages.scoring_state import ScoringState, scoring_state
 
 MOST_GROUPS: Final = 20_000
@@ -36,11 +40,15 @@ COLOURS: Final = ("green", "red", "unknown")
 
 
 class Expected(msgspec.Struct, frozen=True):
-    """What is expected of some tasks; `plain` are the values of the form."""
+    """What is expected of some tasks; `plain` are the values of the form.
+
+    `stored` is the text of what cannot be read, `says` why not.
+    """
 
     task: str
     says: str
     plain: Mapping[str, Any]
+    stored: str = ""
 
 
 class Moved(msgspec.Struct, frozen=True):
@@ -98,21 +106,22 @@ def outcomes_page(place: Place, form: ExpectationForm) -> OutcomesPage:
     form.mark_errors()
     history = outcome_history(place.project.pk)
     current = history[0] if history else None
-    spec = AUTOMATIC
-    if current is not None and current.decision is not None:
-        spec = decoded_decision(current.decision)
+    number = 0 if current is None else current.number
+    spec = stored_decision(
+        None if current is None else current.decision, version=number
+    )
     rows = TraceScore.objects.filter(project=place.project).values("outcome")
     return OutcomesPage(
         place=place,
         form=form,
         expectations=[
-            Expected(task, expectation_sentence(one), _fields(task, one))
+            _expected(task, one)
             for task, one in sorted(expectations_in(current).items())
         ],
         counts={row["outcome"]: row["n"] for row in rows.annotate(n=Count("pk"))},
-        decision=sentence_of(spec),
+        decision=spec.sentence if isinstance(spec, Unread) else sentence_of(spec),
         is_automatic=spec == AUTOMATIC,
-        number=0 if current is None else current.number,
+        number=number,
         history=asked_versions(history),
         refusal=place.refusal(Permission.MANAGE_AGENTS),
         scoring=scoring_state(place.project.pk),
@@ -121,23 +130,31 @@ def outcomes_page(place: Place, form: ExpectationForm) -> OutcomesPage:
 
 def expectations_in(
     current: OutcomeDefinition | None,
-) -> dict[str, OutcomeExpectation]:
+) -> dict[str, OutcomeExpectation | Unread]:
     """What is expected, by the name or pattern of the tasks."""
-    found = {}
-    for row in [] if current is None else current.expectations:
-        said = dict(row)
-        task = str(said.pop("task", "*"))
-        found[task] = decoded_expectation(said)
-    return found
+    if current is None:
+        return {}
+    return stored_expectations(current.held, version=current.number)
 
 
-def as_stored(
-    expectations: Mapping[str, OutcomeExpectation],
-) -> tuple[dict[str, Any], ...]:
-    """Expectations as the agents app takes them."""
-    return tuple(
-        [{"task": task, **canonical(one)} for task, one in expectations.items()]
-    )
+def _expected(task: str, one: OutcomeExpectation | Unread) -> Expected:
+    if isinstance(one, Unread):
+        return Expected(task, one.sentence, {"task": task}, as_text(one.stored))
+    return Expected(task, expectation_sentence(one), _fields(task, one))
+
+
+def replaced_in(
+    current: OutcomeDefinition | None, task: str, one: OutcomeExpectation | None
+) -> tuple[Any, ...]:
+    """The stored expectations with another one for a task, or with none.
+
+    All others stay as they are stored, also those that cannot be read.
+    """
+    held = [] if current is None else current.held
+    new = [] if one is None else [{"task": task, **canonical(one)}]
+    at = next((at for at, row in enumerate(held) if task_of(row) == task), len(held))
+    others = [row for row in held[at:] if task_of(row) != task]
+    return (*held[:at], *new, *others)
 
 
 def _fields(task: str, one: OutcomeExpectation) -> dict[str, Any]:
@@ -152,7 +169,7 @@ def _fields(task: str, one: OutcomeExpectation) -> dict[str, Any]:
 def initial_for(current: OutcomeDefinition | None, task: str) -> dict[str, Any]:
     """The values of the form for the tasks that an address names, as they are stored."""
     found = expectations_in(current).get(task)
-    return {} if found is None else _fields(task, found)
+    return {} if found is None else dict(_expected(task, found).plain)
 
 
 def wanted_expectation(
@@ -220,8 +237,8 @@ class _Counted:
 
     def __init__(
         self,
-        old: Mapping[str, OutcomeExpectation],
-        new: Mapping[str, OutcomeExpectation],
+        old: Mapping[str, OutcomeExpectation | Unread],
+        new: Mapping[str, OutcomeExpectation | Unread],
         task: str,
     ) -> None:
         self.before: Counter[str] = Counter()

@@ -20,6 +20,7 @@ from apps.engine.agent_contracts import (
     CompiledContract,
     ContractState,
     Seen,
+    Unread,
     plain_sentence,
 )
 from apps.engine.agent_names import agent_key
@@ -242,7 +243,7 @@ def _left_out(too_long: int, too_much: int) -> str:
 
 
 def contract_preview(
-    recent: Recent, contract: CompiledContract, decision: DecisionSpec
+    recent: Recent, contract: CompiledContract, decision: DecisionSpec | Unread
 ) -> ContractPreview:
     """What a contract says of recent invocations, what breaks it first."""
     by_state: dict[ContractState, list[Tried]] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -29,8 +28,8 @@ def asked_versions(
         Version(
             row=row,
             changes=changes_between(
-                (None, []) if before is None else (before.decision, _held(before)),
-                (row.decision, _held(row)),
+                (None, []) if before is None else (before.decision, before.held),
+                (row.decision, row.held),
                 name="name" if isinstance(row, AgentDefinition) else "task",
             ).sentences
             or ["nothing is asked"],
@@ -38,10 +37,3 @@ def asked_versions(
         )
         for at, (row, before) in enumerate(zip(rows, befores, strict=True))
     ]
-
-
-def _held(row: AgentDefinition | OutcomeDefinition) -> list[dict[str, Any]]:
-    held: list[dict[str, Any]] = (
-        row.contracts if isinstance(row, AgentDefinition) else row.expectations
-    )
-    return held

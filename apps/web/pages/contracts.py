@@ -25,6 +25,7 @@ from apps.traces.models import Trace
 from apps.traces.queries import engine_trace
 from apps.web.access import Place
 from apps.web.contract_forms import DefinitionForm
+from apps.web.pages.bodies import as_text
 
 MOST_TRIED: Final = 50
 LONGEST_TRIED: Final = 5_000
@@ -43,6 +44,11 @@ class Defined(msgspec.Struct, frozen=True):
     check: Check | None
     counts: CheckCounts | None
     broken: str = ""
+
+    @property
+    def stored(self) -> str:
+        """The text of a definition that cannot be checked any more, else ""."""
+        return as_text(self.row.spec) if self.broken else ""
 
     @property
     def is_answered(self) -> bool:
@@ -127,6 +133,11 @@ class FormPage(msgspec.Struct, frozen=True):
     traces: list[Trace]
     on: str
     preview: Preview | None
+
+    @property
+    def defined(self) -> Defined | None:
+        """What is defined at present; `None` for a new one."""
+        return None if self.current is None else _defined(self.current, {})
 
     @property
     def is_contract(self) -> bool:

@@ -16,14 +16,10 @@ from apps.accounts.permissions import Permission
 from apps.agents.models import Agent, AgentDefinition
 from apps.agents.operations import Asked, WrongAgent, define_agent
 from apps.agents.queries import current_definition
-from apps.engine.agent_contracts import Kind, canonical, decoded_agent_contract
-from apps.engine.extraction import (
-    AUTOMATIC,
-    DecisionKind,
-    DecisionSpec,
-    decoded_decision,
-)
+from apps.engine.agent_contracts import Kind, Unread, canonical, named
+from apps.engine.extraction import AUTOMATIC, DecisionKind, DecisionSpec
 from apps.pipeline.scoring import score_anew
+from apps.scoring.definitions import unread_of
 from apps.web.access import Place, in_project
 from apps.web.agent_decision_forms import DecisionForm, decision_initial
 from apps.web.agent_fields import THEN_KINDS
@@ -70,7 +66,11 @@ def edit_contract(
     spec = contract_at(current, at)
     if spec is None:
         raise Http404
-    form = _held_form(request, held_initial(spec), spec.kind, spec.then)
+    form = (
+        _held_form(request, {"name": named(spec.stored)})
+        if isinstance(spec, Unread)
+        else _held_form(request, held_initial(spec), spec.kind, spec.then)
+    )
     if request.method == "POST":
         return _contract_sent(request, place, agent, form, (current, at))
     page = contract_editor(place, agent, form, current=current, at=at)
@@ -110,7 +110,7 @@ def _contract_sent(
         page = contract_editor(place, agent, form, current=current, at=at)
         return tried(request, msgspec.structs.replace(page, preview=preview))
     spec = wanted_contract(form)
-    held = [] if current is None else list(current.contracts)
+    held = [] if current is None else list(current.held)
     if spec is not None:
         held[len(held) if at is None else at - 1 : at or len(held)] = [canonical(spec)]
         decision = None if current is None else current.decision
@@ -165,27 +165,32 @@ def decision(request: HttpRequest, place: Place, agent_id: int) -> HttpResponse:
     """Say how the decision of an agent is found, trying it on what the agent did."""
     agent = place.agent(agent_id)
     current = current_definition(agent)
-    form = decision_form(request, decision_in(current))
+    spec_now = decision_in(current)
+    form = decision_form(request, spec_now)
     number = 0 if current is None else current.number
     status = 200
     if request.method == "POST" and request.POST.get("act") == "preview":
         preview = tried_decision(place, agent, form)
-        page = decision_editor(place, agent, form, number=number)
+        page = decision_editor(place, agent, form, number=number, stored=spec_now)
         return tried(request, msgspec.structs.replace(page, preview=preview))
     if request.method == "POST":
         spec = wanted_decision(form)
         if spec is not None:
-            held = () if current is None else tuple(current.contracts)
+            held = () if current is None else tuple(current.held)
             asked = Asked(decision=stored(spec), held=held, note=_note(form))
             if _defined(request, place, agent, asked, form):
                 return redirect("agent", place.project.slug, agent_id)
         status = 400
-    page = decision_editor(place, agent, form, number=number)
+    page = decision_editor(place, agent, form, number=number, stored=spec_now)
     return render(request, "web/agent_decision.html", {"page": page}, status=status)
 
 
-def decision_form(request: HttpRequest, spec: DecisionSpec) -> DecisionForm:
-    """The form of the kind that the address names; 404 for a kind that is none."""
+def decision_form(request: HttpRequest, found: DecisionSpec | Unread) -> DecisionForm:
+    """The form of the kind that the address names; 404 for a kind that is none.
+
+    What cannot be read begins with the automatic rules.
+    """
+    spec = AUTOMATIC if isinstance(found, Unread) else found
     try:
         kind = DecisionKind(request.GET.get("kind", spec.kind))
     except ValueError:
@@ -207,10 +212,10 @@ def remove_contract(
     """Take a contract out; the version before can be used again."""
     agent = place.agent(agent_id)
     current = current_definition(agent)
-    if current is None or not 1 <= at <= len(current.contracts):
+    if current is None or not 1 <= at <= len(current.held):
         raise Http404
-    name = current.contracts[at - 1].get("name", "")
-    held = (*current.contracts[: at - 1], *current.contracts[at:])
+    name = named(current.held[at - 1]) or f"Contract {at}"
+    held = (*current.held[: at - 1], *current.held[at:])
     asked = Asked(decision=current.decision, held=held)
     said = f"“{name}” is taken out. Version {current.number} brings it back."
     return _replaced(request, place, agent, asked, said)
@@ -228,15 +233,11 @@ def restore(request: HttpRequest, place: Place, agent_id: int) -> HttpResponse:
     if row is None:
         sentence = "This agent has no version of that number."
         return refusal(request, status=400, sentence=sentence)
-    try:
-        for one in row.contracts:
-            decoded_agent_contract(one)
-        if row.decision is not None:
-            decoded_decision(row.decision)
-    except ValueError as error:
-        return refusal(request, status=409, sentence=str(error))
+    unread = unread_of(row)
+    if unread:
+        return refusal(request, status=409, sentence=unread[0])
     note = f"As in version {number}."
-    asked = Asked(decision=row.decision, held=tuple(row.contracts), note=note)
+    asked = Asked(decision=row.decision, held=tuple(row.held), note=note)
     said = f"What version {number} asked counts again."
     return _replaced(request, place, agent, asked, said)
 

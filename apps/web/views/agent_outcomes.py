@@ -15,6 +15,7 @@ from apps.agents.models import OutcomeDefinition
 from apps.agents.operations import Asked, WrongAgent, define_outcome
 from apps.agents.queries import outcome_definition
 from apps.pipeline.scoring import score_anew
+from apps.scoring.definitions import unread_of
 from apps.web.access import Place, in_project
 from apps.web.agent_decision_forms import DecisionForm, ExpectationForm
 from apps.web.numbers import whole
@@ -25,11 +26,11 @@ from apps.web.pages.agent_editor import (
     wanted_decision,
 )
 from apps.web.pages.agent_outcomes import (
-    as_stored,
     expectations_in,
     initial_for,
     outcome_preview,
     outcomes_page,
+    replaced_in,
     wanted_expectation,
 )
 from apps.web.views.agent_definitions import (
@@ -68,10 +69,10 @@ def _sent(
         return render(request, template, {"page": page})
     wanted = wanted_expectation(form)
     if wanted is not None:
-        held = {**expectations_in(current), wanted[0]: wanted[1]}
+        held = replaced_in(current, *wanted)
         note = form.cleaned_data["note"].strip()
         decision = None if current is None else current.decision
-        asked = Asked(decision=decision, held=as_stored(held), note=note)
+        asked = Asked(decision=decision, held=held, note=note)
         if _defined(request, place, asked, form):
             return redirect("agent-outcomes", place.project.slug)
     page = outcomes_page(place, form)
@@ -113,12 +114,11 @@ def remove_expectation(request: HttpRequest, place: Place) -> HttpResponse:
     """Take the expectation of some tasks out."""
     current = outcome_definition(place.project.pk)
     task = request.POST.get("task", "")
-    held = expectations_in(current)
-    if current is None or task not in held:
+    if current is None or task not in expectations_in(current):
         sentence = "Nothing is expected of tasks of that name."
         return refusal(request, status=409, sentence=sentence)
-    del held[task]
-    asked = Asked(decision=current.decision, held=as_stored(held))
+    held = replaced_in(current, task, None)
+    asked = Asked(decision=current.decision, held=held)
     said = f"Taken out. Version {current.number} brings it back."
     return _replaced(request, place, asked, said)
 
@@ -136,7 +136,10 @@ def restore_outcomes(request: HttpRequest, place: Place) -> HttpResponse:
         sentence = "There is no version of that number."
         return refusal(request, status=400, sentence=sentence)
     note = f"As in version {number}."
-    asked = Asked(decision=row.decision, held=tuple(row.expectations), note=note)
+    unread = unread_of(row)
+    if unread:
+        return refusal(request, status=409, sentence=unread[0])
+    asked = Asked(decision=row.decision, held=tuple(row.held), note=note)
     return _replaced(
         request, place, asked, f"What version {number} asked counts again."
     )
@@ -162,17 +165,17 @@ def whole_decision(request: HttpRequest, place: Place) -> HttpResponse:
     status = 200
     if request.method == "POST" and request.POST.get("act") == "preview":
         preview = tried_decision(place, None, form)
-        page = decision_editor(place, None, form, number=number)
+        page = decision_editor(place, None, form, number=number, stored=spec)
         return tried(request, msgspec.structs.replace(page, preview=preview))
     if request.method == "POST":
         wanted = wanted_decision(form)
         if wanted is not None:
             current = outcome_definition(place.project.pk)
-            held = () if current is None else tuple(current.expectations)
+            held = () if current is None else tuple(current.held)
             note = form.cleaned_data["note"].strip()
             asked = Asked(decision=stored(wanted), held=held, note=note)
             if _defined(request, place, asked, form):
                 return redirect("agent-outcomes", place.project.slug)
         status = 400
-    page = decision_editor(place, None, form, number=number)
+    page = decision_editor(place, None, form, number=number, stored=spec)
     return render(request, "web/agent_decision.html", {"page": page}, status=status)

@@ -24,12 +24,11 @@ from django.views.decorators.http import (
 
 from apps.accounts.permissions import Permission
 from apps.agents.queries import named_agents
-from apps.engine.replay.cases_file import cases_as_jsonl
 from apps.pipeline.scoring import score_anew
+from apps.replays.case_files import lines_of
 from apps.replays.cases import (
     Origin,
     WrongCase,
-    case_of,
     keep_cases,
     rename_case,
     retire_case,
@@ -76,11 +75,8 @@ def as_jsonl(request: HttpRequest, place: Place) -> HttpResponseBase:
 
 
 def _lines(rows: Iterator[ReplayCase]) -> Iterator[str]:
-    # A name that was changed for people goes along; it is no part of the content.
     for row in rows:
-        yield from cases_as_jsonl(
-            [msgspec.structs.replace(case_of(row), name=row.name)]
-        )
+        yield from lines_of(row)
 
 
 @require_POST
