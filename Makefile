@@ -2,7 +2,7 @@
 PYTHON ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench shot
+.PHONY: help run test soak check fix bench shot
 
 help:  ## List what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -12,6 +12,9 @@ run:  ## Start everything in the foreground and print a sign-in link
 
 test:  ## Run all tests on embedded servers and in a real browser
 	@$(PYTHON) manage.py test
+
+soak:  ## Kill and repeat for long, what the tests do a few times
+	@EVALSITE_SOAK=1 $(PYTHON) manage.py test --ignore=tests/browser
 
 check:  ## Check style, types, floors, migrations and templates
 	@$(PYTHON) manage.py check-code

@@ -16,10 +16,11 @@ from tests.benchmarks.corpus import results_file
 from tests.factories import NOW, make_project
 from tests.flows.conftest import wait_until
 from tests.flows.test_kills import submit
+from tests.soak import times
 
-KILLS = 2
-COPIES = 5
-"""Five batches of a worker, of which the kills need three."""
+KILLS = times(1, soak=6)
+COPIES = KILLS + 3
+"""Batches of a worker, of which the kills need one more than they are."""
 
 
 @pytest.fixture

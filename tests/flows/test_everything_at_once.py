@@ -54,13 +54,14 @@ from tests.factories import (
 )
 from tests.formats.otlp_files import as_protobuf
 from tests.live.conftest import billing_run
+from tests.soak import times
 from tests.whole_review import (
     assert_always,
     assert_caught_up,
     assert_ranked,
 )
 
-SECONDS = 10.0
+SECONDS = float(times(8, soak=120))
 AGAIN = 4
 """Uploads that are read again and again; what comes meanwhile is left alone."""
 

@@ -36,10 +36,11 @@ from tests.benchmarks.corpus import results_file
 from tests.conftest import ROOT
 from tests.factories import NOW, decay_trace, make_project
 from tests.flows.conftest import wait_until
+from tests.soak import times
 
-KILLS = 4
-COPIES = 10
-"""Ten writes of a reader, so that each of the kills finds it between two."""
+KILLS = times(4, soak=12)
+COPIES = 2 * KILLS + 2
+"""Writes of a reader, so that each of the kills finds it between two."""
 TRACES_OF_A_COPY = 200
 
 

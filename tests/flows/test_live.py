@@ -25,6 +25,7 @@ from tests.flows.conftest import wait_until
 from tests.flows.model_server import model_server
 from tests.flows.web_server import Web
 from tests.formats.otlp_files import agent, as_protobuf, call, span
+from tests.soak import times
 
 AGENTS = ROOT / "tests" / "flows" / "live_agents"
 OUTPUTS = (112, 100, 86, 78, 70, 43)
@@ -281,11 +282,12 @@ class TestKilling:
     def test_a_worker_that_is_killed_again_and_again_loses_and_doubles_nothing(
         self, project, processes, web, token, tmp_path
     ):
-        traces = 200
+        kills = times(2, soak=8)
+        traces = 60 * kills
         processes.beat(tmp_path)
         for number in range(1, traces + 1):
             assert web.post(as_protobuf(*run_of(number)), token) == 200
-        for _ in range(4):
+        for _ in range(kills):
             worker = processes.worker()
             wait_until(
                 has_more_than(project, stored(project)), seconds=60, what="it assembles"

@@ -18,11 +18,12 @@ from tests.at_once import at_once
 from tests.benchmarks.desk_runs import desk_runs
 from tests.factories import NOW, make_project, upload_traces
 from tests.flows.conftest import wait_until
+from tests.soak import times
 from tests.whole_scores import assert_scores_are_whole
 
-KILLS = 2
-TASKS = 80
-"""Four batches of a worker, of which the kills need three."""
+KILLS = times(1, soak=6)
+TASKS = 20 * (KILLS + 2)
+"""Each 20 are a batch of a worker; the kills need one more than they are."""
 CONTRACT = {"name": "knows the card", "kind": "regex", "pattern": "ends in 27"}
 
 

@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 from apps.engine.format import Item, Note, Progress, Rejected, UnreadableTrace
 from apps.engine.trace import StepKind, Trace
 from tests.formats.reading import as_json, items_of, lines
+from tests.soak import times
 
 QUICK = settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=times(80, soak=2_000),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),

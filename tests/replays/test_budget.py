@@ -26,9 +26,10 @@ from apps.replays.stopping import pause_target, stop_batch
 from tests.at_once import at_once
 from tests.factories import make_project
 from tests.replays.rows import make_agent, make_batch, make_case, make_target
+from tests.soak import times
 
 THREADS = 16
-TRIES = 40
+TRIES = times(40, soak=400)
 CAPS = {"max_calls": 5, "max_tokens": 1_050, "max_money": Decimal("0.55")}
 
 

@@ -14,6 +14,7 @@ from apps.engine.memory import Place, Recall, State, detected_reuse, memory_of
 from apps.engine.trace import Body, StepKind, Trace
 from tests.engine.memory.conversations import PROBE, TOLD, Talk, fact
 from tests.engine.random_traces import shuffled, traces
+from tests.soak import times
 
 TEXTS = st.sampled_from(
     [
@@ -53,7 +54,7 @@ def spoken(draw: st.DrawFn) -> Trace:
     return msgspec.structs.replace(trace, steps=tuple(steps), invocations=agents)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=times(40, soak=1_000), deadline=None)
 @given(spoken(), st.sampled_from(list(Normaliser)), st.randoms(use_true_random=False))
 def test_it_answers_the_same_in_any_order_and_never_raises(trace, how, source):
     facts = [("a", fact(how=how)), ("b", fact("84921", how=how))]
@@ -70,7 +71,7 @@ def test_it_answers_the_same_in_any_order_and_never_raises(trace, how, source):
         assert recall.steps_between is None or recall.steps_between >= 0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=times(40, soak=1_000), deadline=None)
 @given(spoken())
 def test_without_bodies_every_fact_is_undecided(trace):
     bare = tuple([msgspec.structs.replace(s, body=None) for s in trace.steps])

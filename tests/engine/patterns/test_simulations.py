@@ -16,11 +16,12 @@ from tests.benchmarks.patterns import (
     share,
     uneven_null,
 )
+from tests.soak import times
 
 # Each is right in 97 % or more of the 200 simulations of the bench; 9 of 10 are then
 # reached with a probability of 96 % and more, and the seeds are fixed.
-RUNS = range(1_000, 1_010)
-FEWEST = 9
+RUNS = range(1_000, 1_000 + times(10, soak=200))
+FEWEST = len(RUNS) * 9 // 10
 
 
 @pytest.mark.slow
