@@ -218,8 +218,13 @@ def compared_with(check: Check, baseline: Baseline | None) -> Check:
     return check
 
 
-def with_stored_parameters(check: Check, parameters: dict[str, Any]) -> Check:
-    """`check` with parameters out of a row; those that it has no more are left out."""
+def with_stored_parameters(check: Check, parameters: Any) -> Check:
+    """`check` with parameters out of a row; those that it has no more are left out.
+
+    What is stored and is no object of them gives none.
+    """
+    if not isinstance(parameters, dict):
+        return check
     known = {limit.name for limit in check.limits}
     kept = {name: value for name, value in parameters.items() if name in known}
     try:

@@ -77,6 +77,11 @@ NOT_OF_ONE = {
         {"parameters": {"last_percent": "many"}},
         ABOUT_CHECKS,
     ),
+    "adopted parameters that are no object": (
+        Adoption,
+        {"parameters": [7]},
+        ABOUT_CHECKS,
+    ),
     "the figures of a baseline": (
         TraceSet,
         {"is_baseline": True, "baseline": {"key": "k", "latencies": {"f": 1}}},
