@@ -14,7 +14,7 @@ test:  ## Run all tests on embedded servers and in a real browser
 	@$(PYTHON) manage.py test
 
 soak:  ## Kill and repeat for long, what the tests do a few times
-	@EVALSITE_SOAK=1 $(PYTHON) manage.py test --ignore=tests/browser
+	@EVALSITE_SOAK=1 EVALSITE_SKIP_BROWSER=1 $(PYTHON) manage.py test
 
 check:  ## Check style, types, floors, migrations and templates
 	@$(PYTHON) manage.py check-code

@@ -1,4 +1,4 @@
-"""Signals that wait for an experiment come back once their batch of replays is done."""
+"""Signals that wait for an experiment come back once their batch of replays has ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apps.pipeline.scoring import is_behind
 from apps.replays.batch_queries import GroupRow, group_rows, is_memory
 from apps.replays.models import Batch
 from apps.replays.results import recall_of
-from apps.replays.transitions import BatchState
+from apps.replays.transitions import ENDED, BatchState
 from apps.review.models import Signal
 from apps.review.operations import return_from_experiment
 from apps.review.transitions import Verdict
@@ -22,14 +22,16 @@ MOST_TOLD = 3
 
 
 def return_signals(*, now: datetime) -> int:
-    """Put signals back into the queue whose experiment is done; how many.
+    """Put signals back into the queue whose experiment has ended; how many.
 
-    Only the newest batch of a signal counts, and only if it ended after the decision
-    that asked for it. Safe to run any number of times.
+    One that was cancelled or stopped by a cap ends it too: nobody may wait for what
+    does not come. Only the newest batch of a signal counts, and only if it ended after
+    the decision that asked for it. Safe to run any number of times.
     """
-    done = Batch.objects.filter(signal__isnull=False, state=BatchState.DONE.value)
+    states = [one.value for one in ENDED]
+    ended = Batch.objects.filter(signal__isnull=False, state__in=states)
     waiting = Signal.objects.filter(
-        pk__in=done.values("signal"), verdict=Verdict.NEEDS_EXPERIMENT
+        pk__in=ended.values("signal"), verdict=Verdict.NEEDS_EXPERIMENT
     )
     return sum(_return(signal, now) for signal in waiting)
 
@@ -37,7 +39,7 @@ def return_signals(*, now: datetime) -> int:
 def _return(signal: Signal, now: datetime) -> bool:
     batch = Batch.objects.filter(signal=signal.pk).latest("pk")
     ended, decided = batch.finished_at, signal.decided_at
-    if batch.state != BatchState.DONE.value or ended is None or decided is None:
+    if batch.state not in ENDED or ended is None or decided is None:
         return False
     if ended < decided or (now - ended < PATIENCE and is_behind(batch.project_id)):
         return False
@@ -50,10 +52,18 @@ def result_of(batch: Batch) -> str:
     executed = sum(row.counts.executed for row in rows)
     finished = sum(row.counts.finished for row in rows)
     breaches = sum(row.counts.breaches for row in rows)
-    told = [
-        f"“{batch.name}” is done: {finished:,} of {executed:,} "
-        f"{'run' if executed == 1 else 'runs'} finished."
-    ]
+    runs = "run" if executed == 1 else "runs"
+    if batch.state == BatchState.DONE.value:
+        told = [
+            f"“{batch.name}” is done: {finished:,} of {executed:,} {runs} finished."
+        ]
+    else:
+        planned = sum(row.counts.total for row in rows)
+        told = [
+            f"“{batch.name}” was {batch.state} after {executed:,} {runs} of "
+            f"{planned:,}, of which {finished:,} finished.",
+            batch.stopped_why,
+        ]
     if breaches:
         told.append(f"{breaches:,} tried to reach outside of their run.")
     return " ".join([*told, *_compared(batch, rows)])

@@ -14,6 +14,10 @@ class BatchState(StrEnum):
     STOPPED = "stopped"
 
 
+ENDED = frozenset({BatchState.DONE, BatchState.CANCELLED, BatchState.STOPPED})
+"""A batch that runs no more; all but those that are done can be resumed."""
+
+
 class RunState(StrEnum):
     """Where a run stands. Whatever comes after `running` is an end."""
 

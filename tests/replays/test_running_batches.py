@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from apps.engine.replay.run import Limits, TargetKind
 from apps.pipeline.experiments import return_signals
@@ -20,6 +21,7 @@ from apps.replays.models import Batch, Group, Run
 from apps.replays.planning import NewBatch, Plan, start_batch
 from apps.replays.running import claim_run
 from apps.replays.sealing import set_secret
+from apps.replays.stopping import cancel_batch
 from apps.replays.stub_calls import open_stubs
 from apps.replays.targets import NewTarget, add_target, current_version
 from apps.review.models import HistoryEntry, Signal
@@ -201,6 +203,16 @@ class TestRecordings:
             state="decided", verdict="needs_experiment", decided_at=Now()
         )
         assert return_signals(now=batch.finished_at + timedelta(hours=1)) == 0
+        # One that somebody cancels ends the waiting too.
+        other = batch_at(make_target(agent, "Other model"), runs=3)
+        Batch.objects.filter(pk=other.pk).update(signal=signal.pk)
+        cancel_batch(batch=other, user_id=None)
+        assert return_signals(now=timezone.now() + timedelta(hours=1)) == 1
+        told = HistoryEntry.objects.filter(signal=signal).latest("pk").note
+        assert told == (
+            "“A batch” was cancelled after 0 runs of 3, of which 0 finished. "
+            "Somebody cancelled the batch."
+        )
 
 
 class TestTargets:

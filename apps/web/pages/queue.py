@@ -12,7 +12,7 @@ import msgspec
 from apps.accounts.permissions import Permission
 from apps.engine.trace import OutcomeKind
 from apps.figures import Sparkline, sparkline_of
-from apps.replays.transitions import BatchState
+from apps.replays.transitions import ENDED
 from apps.reports.chance_words import (
     INTERVAL_MEANS,
     Q_MEANS,
@@ -109,8 +109,8 @@ class QueueRow(msgspec.Struct, frozen=True):
     """One signal in the queue. `q` is in words, `standing` says if it is a finding.
 
     `beside` is how its agent and its trace stand, `trials` how far the runs of its task
-    agree; None where there is no task, or no score of it yet. `is_tried`: the newest
-    batch of replays for it is done.
+    agree; None where there is no task, or no score of it yet. `experiment` says how the
+    newest batch of replays for it ended, "" where none has.
     """
 
     signal: Signal
@@ -124,7 +124,7 @@ class QueueRow(msgspec.Struct, frozen=True):
     sparkline: Sparkline | None
     usage_known: int | None
     usage_total: int | None
-    is_tried: bool = False
+    experiment: str = ""
 
 
 class ChanceLine(msgspec.Struct, frozen=True):
@@ -262,9 +262,9 @@ def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
     checked = counts_per_check(place.project, lineup=place.lineup)
     standings = standings_of(shown)
     tried = {
-        one.pk
+        one.pk: f"experiment {state}"
         for one in shown
-        if getattr(one, "experiment", None) == BatchState.DONE.value
+        if (state := getattr(one, "experiment", None)) in ENDED
     }
     beside = beside_signals(
         (one.pk, one.trace_id, one.agent, one.trace.task_id) for one in shown
@@ -281,7 +281,7 @@ def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
                 queue_row(
                     signal, place.lineup.labels, standings[signal.pk], beside[signal.pk]
                 ),
-                is_tried=signal.pk in tried,
+                experiment=tried.get(signal.pk, ""),
             )
             for signal in shown
         ],

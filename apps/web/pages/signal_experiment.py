@@ -14,7 +14,7 @@ from apps.engine.agent_names import agent_key
 from apps.replays.batch_queries import experiments_of, group_rows, is_memory
 from apps.replays.models import Batch
 from apps.replays.results import recall_of
-from apps.replays.transitions import BatchState
+from apps.replays.transitions import ENDED, BatchState
 from apps.review.models import Signal
 from apps.review.transitions import Verdict
 from apps.verdicts.replayed import group_scores
@@ -29,12 +29,14 @@ MOST_SENTENCES: Final = 3
 class Experiment(msgspec.Struct, frozen=True):
     """Batches that were started for a signal, newest first.
 
-    `sentences` say what the newest one gave that is done, whose id is `result_of`.
+    `sentences` say what the newest one gave that has ended, whose id is `result_of`;
+    without `is_whole` it ended early.
     """
 
     lines: list[BatchLine]
     sentences: list[str]
     result_of: int | None
+    is_whole: bool
     is_wanted: bool
     query: str
     refusal: str
@@ -49,11 +51,12 @@ def experiment_of(place: Place, signal: Signal) -> Experiment | None:
     if getattr(signal, "experiment", None) is None and not is_wanted:
         return None
     rows = experiments_of([signal.pk]).get(signal.pk, [])[:MOST_BATCHES]
-    done = [row.batch for row in rows if row.batch.state == BatchState.DONE.value]
+    ended = [row.batch for row in rows if row.batch.state in ENDED]
     return Experiment(
         lines=[batch_line(row) for row in rows],
-        sentences=_result(done[0]) if done else [],
-        result_of=done[0].pk if done else None,
+        sentences=_result(ended[0]) if ended else [],
+        result_of=ended[0].pk if ended else None,
+        is_whole=bool(ended) and ended[0].state == BatchState.DONE.value,
         is_wanted=is_wanted,
         query=_query(place, signal),
         refusal=place.refusal(Permission.REPLAY),
