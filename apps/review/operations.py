@@ -355,9 +355,11 @@ def return_from_experiment(*, signal_id: int, said: str) -> bool:
     run twice.
     """
     with transaction.atomic():
-        if not Signal.objects.filter(pk=signal_id).exists():
+        try:
+            signal = _locked(signal_id)
+        except Signal.DoesNotExist:
+            # Its trace was read again or erased meanwhile.
             return False
-        signal = _locked(signal_id)
         if signal.verdict != Verdict.NEEDS_EXPERIMENT:
             return False
         _clear_decision(signal)

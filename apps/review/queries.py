@@ -11,7 +11,7 @@ from apps.accounts.models import Project, User
 from apps.engine.check import Answer, Level
 from apps.replays.batch_queries import experiment_state
 from apps.review.models import Draft, HistoryEntry, Signal
-from apps.review.transitions import SignalState
+from apps.review.transitions import Act, SignalState
 from apps.scoring.queries import is_noted
 from apps.screening.lineup import LineUp
 from apps.screening.models import Screening
@@ -154,11 +154,13 @@ def parts_in_order(
 def with_rows(signals: QuerySet[Signal]) -> QuerySet[Signal]:
     """The same signals with everything that a row of the queue shows.
 
-    `experiment` is the state of the newest batch that was made for it, None for none.
+    `experiment` is the state of the newest batch that was made for it, None for none;
+    `came_back` says if one has brought it back into the queue.
     """
+    back = HistoryEntry.objects.filter(signal=OuterRef("pk"), act=Act.RETURNED.value)
     return signals.select_related(
         "screening", "trace", "trace__task", "claimed_by", "decided_by"
-    ).annotate(experiment=experiment_state())
+    ).annotate(experiment=experiment_state(), came_back=Exists(back))
 
 
 def after(

@@ -21,9 +21,10 @@ from apps.replays.models import Batch, Group, Run
 from apps.replays.planning import NewBatch, Plan, start_batch
 from apps.replays.running import claim_run
 from apps.replays.sealing import set_secret
-from apps.replays.stopping import cancel_batch
+from apps.replays.stopping import stop_batch
 from apps.replays.stub_calls import open_stubs
 from apps.replays.targets import NewTarget, add_target, current_version
+from apps.replays.transitions import BatchState
 from apps.review.models import HistoryEntry, Signal
 from apps.scoring.models import Conduct
 from apps.traces.contents import stored_contents
@@ -203,16 +204,36 @@ class TestRecordings:
             state="decided", verdict="needs_experiment", decided_at=Now()
         )
         assert return_signals(now=batch.finished_at + timedelta(hours=1)) == 0
-        # One that somebody cancels ends the waiting too.
-        other = batch_at(make_target(agent, "Other model"), runs=3)
-        Batch.objects.filter(pk=other.pk).update(signal=signal.pk)
-        cancel_batch(batch=other, user_id=None)
+
+    @pytest.mark.parametrize("state", ["cancelled", "stopped"])
+    def test_a_signal_comes_back_from_an_experiment_that_ended_early(
+        self, agent, project, owner, monkeypatch, state
+    ):
+        upload_traces(project, decay_trace(100, 90, 80, 70, 60))
+        signal = Signal.objects.first()
+        Signal.objects.filter(pk=signal.pk).update(
+            state="decided",
+            verdict="needs_experiment",
+            decided_at=Now(),
+            decided_by=owner,
+        )
+
+        def ends_with_its_first(order, equipment):
+            assert stop_batch(
+                batch_id=batch.pk, sentence="No more.", state=BatchState(state)
+            )
+            return finished()
+
+        drive(monkeypatch, ends_with_its_first)
+        batch = batch_at(make_target(agent), runs=3)
+        Batch.objects.filter(pk=batch.pk).update(signal=signal.pk)
+        assert return_signals(now=timezone.now() + timedelta(hours=1)) == 0
+        work()
         assert return_signals(now=timezone.now() + timedelta(hours=1)) == 1
         told = HistoryEntry.objects.filter(signal=signal).latest("pk").note
-        assert told == (
-            "“A batch” was cancelled after 0 runs of 3, of which 0 finished. "
-            "Somebody cancelled the batch."
-        )
+        assert told.startswith(f"“A batch” was {state} after 1 run of 3, of which 1 ")
+        assert "finished. No more." in told
+        assert return_signals(now=timezone.now() + timedelta(hours=1)) == 0
 
 
 class TestTargets:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from apps.accounts.models import Project, User
 from apps.agents.models import Agent
 from apps.agents.operations import merge_agents
+from apps.pipeline.experiments import return_signals
 from apps.replays.models import Batch, Group, Run
+from apps.replays.transitions import ENDED, BatchState
 from apps.review import operations as review
 from apps.review.models import Signal
 from apps.review.transitions import Verdict
@@ -24,6 +28,7 @@ from tests.replays.making import (
     new_batch,
     run_out,
 )
+from tests.replays.rows import make_case
 from tests.scored import scored
 from tests.web.visiting import text, url
 
@@ -196,6 +201,28 @@ class TestOtherPages:
         assert url(project, "replay-batch", tried.pk) in part
         assert "alone it decides “no refund” in 5 of 5" in part
         assert "experiment done" in text(web.get(decided_queue))
+        assert "It came back" not in page
+        now = Batch.objects.get(pk=tried.pk).finished_at + timedelta(hours=1)
+        assert return_signals(now=now) == 1
+        assert "It came back with the result" in text(
+            web.get(url(project, "signal", signal.pk))
+        )
+        assert "back from an experiment" in text(web.get(url(project, "queue")))
+
+    @pytest.mark.parametrize("state", BatchState)
+    def test_a_batch_for_a_signal_that_waited_for_none_brings_nothing_back(
+        self, web, project, agent, state
+    ):
+        signal = Signal.objects.filter(project=project, agent="planner").first()
+        planner = Agent.objects.get(project=project, key="planner")
+        batch = new_batch(planner, make_case(planner), signal=signal.pk)
+        Batch.objects.filter(pk=batch.pk).update(state=state.value, finished_at=NOW)
+        queue = text(web.get(url(project, "queue")))
+        assert (f"experiment {state}" in queue) == (state in ENDED)
+        assert "back from an experiment" not in queue
+        page = text(web.get(url(project, "signal", signal.pk)))
+        assert "experiment-title" in page
+        assert "It came back" not in page
 
     def test_replays_of_an_agent_that_was_merged_count_for_the_other(
         self, web, project, agent, batch, owner

@@ -12,7 +12,6 @@ import msgspec
 from apps.accounts.permissions import Permission
 from apps.engine.trace import OutcomeKind
 from apps.figures import Sparkline, sparkline_of
-from apps.replays.transitions import ENDED
 from apps.reports.chance_words import (
     INTERVAL_MEANS,
     Q_MEANS,
@@ -39,6 +38,7 @@ from apps.web.access import Place
 from apps.web.numbers import whole
 from apps.web.pages.agent_panel import TrialsPart, trials_part
 from apps.web.pages.scoring_state import ScoringState, scoring_state
+from apps.web.pages.signal_experiment import experiment_words
 from apps.web.words import chance_in_words, number_in_words
 
 VIEWS = (
@@ -109,8 +109,8 @@ class QueueRow(msgspec.Struct, frozen=True):
     """One signal in the queue. `q` is in words, `standing` says if it is a finding.
 
     `beside` is how its agent and its trace stand, `trials` how far the runs of its task
-    agree; None where there is no task, or no score of it yet. `experiment` says how the
-    newest batch of replays for it ended, "" where none has.
+    agree; None where there is no task, or no score of it yet. `experiment` says if it
+    is back from one, or how the newest batch of replays for it ended.
     """
 
     signal: Signal
@@ -261,11 +261,7 @@ def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
     numbers = counts(project=place.project, user=place.user)
     checked = counts_per_check(place.project, lineup=place.lineup)
     standings = standings_of(shown)
-    tried = {
-        one.pk: f"experiment {state}"
-        for one in shown
-        if (state := getattr(one, "experiment", None)) in ENDED
-    }
+    tried = {one.pk: experiment_words(one) for one in shown}
     beside = beside_signals(
         (one.pk, one.trace_id, one.agent, one.trace.task_id) for one in shown
     )
@@ -281,7 +277,7 @@ def queue_page(place: Place, query: Mapping[str, str]) -> QueuePage:
                 queue_row(
                     signal, place.lineup.labels, standings[signal.pk], beside[signal.pk]
                 ),
-                experiment=tried.get(signal.pk, ""),
+                experiment=tried[signal.pk],
             )
             for signal in shown
         ],

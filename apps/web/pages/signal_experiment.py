@@ -16,7 +16,7 @@ from apps.replays.models import Batch
 from apps.replays.results import recall_of
 from apps.replays.transitions import ENDED, BatchState
 from apps.review.models import Signal
-from apps.review.transitions import Verdict
+from apps.review.transitions import SignalState, Verdict
 from apps.verdicts.replayed import group_scores
 from apps.web.access import Place
 from apps.web.pages.replay_batches import BatchLine, batch_line
@@ -30,13 +30,15 @@ class Experiment(msgspec.Struct, frozen=True):
     """Batches that were started for a signal, newest first.
 
     `sentences` say what the newest one gave that has ended, whose id is `result_of`;
-    without `is_whole` it ended early.
+    without `is_whole` it ended early. `came_back` says if the signal waits in the queue
+    again because of one.
     """
 
     lines: list[BatchLine]
     sentences: list[str]
     result_of: int | None
     is_whole: bool
+    came_back: bool
     is_wanted: bool
     query: str
     refusal: str
@@ -57,10 +59,27 @@ def experiment_of(place: Place, signal: Signal) -> Experiment | None:
         sentences=_result(ended[0]) if ended else [],
         result_of=ended[0].pk if ended else None,
         is_whole=bool(ended) and ended[0].state == BatchState.DONE.value,
+        came_back=_came_back(signal),
         is_wanted=is_wanted,
         query=_query(place, signal),
         refusal=place.refusal(Permission.REPLAY),
     )
+
+
+def experiment_words(signal: Signal) -> str:
+    """What its row in the queue says of experiments, "" where none has ended.
+
+    `signal` comes with the state of its newest one (`review.queries.with_rows`).
+    """
+    state = getattr(signal, "experiment", None)
+    if _came_back(signal):
+        return "back from an experiment"
+    return f"experiment {state}" if state in ENDED else ""
+
+
+def _came_back(signal: Signal) -> bool:
+    is_waiting = signal.state in {SignalState.OPEN, SignalState.CLAIMED}
+    return is_waiting and bool(getattr(signal, "came_back", False))
 
 
 def _query(place: Place, signal: Signal) -> str:
