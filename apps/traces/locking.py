@@ -2,8 +2,8 @@
 
 First who finds trials in a project, then uploads, then their traces, then what is about
 the traces (signals, blind looks). Of one kind the lower id comes first. An `UPDATE` or
-`DELETE` of several rows locks them in any order, so whoever writes several traces locks
-them with one of these before. One transaction locks traces once; who needs more of them
+`DELETE` of several rows locks them in any order, so whoever writes several traces has
+locked them in theirs before. One transaction locks traces once; who needs more of them
 later ends the transaction first.
 """
 

@@ -14,15 +14,17 @@ from apps.traces.models import Upload
 from apps.traces.storage import receive
 
 READ_SECONDS = 60
+EMPTY = "An empty project"
 
 
 @dataclass(frozen=True)
 class Scene:
-    """One page to look at."""
+    """One page to look at, and the HTTP status that it answers with."""
 
     name: str
     path: str
     is_public: bool = False
+    status: int = 200
 
 
 def upload_and_read(project: Project, content: bytes, *, name: str) -> Upload:

@@ -7,5 +7,6 @@ from tests.browser.test_pages import assert_pages_hold
 def test_no_narrow_page_breaks_a_rule_of_accessibility_or_sticks_out(
     open_page, furnished
 ):
-    # The same texts in the same colours as on the wide ones, which have both themes.
-    assert_pages_hold(open_page, furnished, viewport=NARROW, first="dark")
+    assert_pages_hold(
+        open_page, furnished, viewport=NARROW, first="dark", second="light"
+    )

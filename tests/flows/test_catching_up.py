@@ -20,12 +20,12 @@ from tests.soak import times
 
 KILLS = times(1, soak=6)
 COPIES = KILLS + 3
-"""Batches of a worker, of which the kills need one more than they are."""
+"""More batches of a worker than there are kills, so that none comes too late."""
 
 
 @pytest.fixture
 def project(transactional_db):
-    """A project with 1,000 traces that this process has read, and no worker yet."""
+    """A project with traces that this process has read, and no worker yet."""
     project = make_project(name="Under fire")
     upload = submit(project, results_file(copies=COPIES))
     read_upload(upload_id=upload.pk, clock=lambda: NOW)
@@ -83,6 +83,7 @@ def test_killing_the_worker_that_catches_up_loses_and_doubles_nothing(
             what="it catches up",
         )
         processes.kill(worker)
+    assert behind_count(project.pk, name), "The kills came too late to tell anything."
     processes.worker()
     wait_until(
         lambda: behind_count(project.pk, name) == 0, seconds=120, what="it is done"
@@ -109,6 +110,7 @@ def test_killing_the_worker_of_a_shadow_loses_and_doubles_nothing(
         worker = processes.worker()
         wait_until(lambda before=before: done() > before, seconds=60, what="it runs")
         processes.kill(worker)
+    assert done() < Trace.objects.count(), "The kills came too late to tell anything."
     processes.worker()
     wait_until(
         lambda: Shadow.objects.get(pk=shadow.pk).state != "running",

@@ -164,11 +164,8 @@ import django, sys
 django.setup()
 from django.utils import timezone
 from apps.accounts.models import Project
-from apps.pipeline.flow import read_again, submit_upload
-from apps.pipeline.heartbeat import kept_alive
-from apps.pipeline.reading import read_upload
+from apps.pipeline.flow import submit_upload
 from apps.traces.storage import receive
-from apps.traces.transitions import MAX_TRIES
 received = receive([b'[{"role": "user", "content": "hi"}]'], limit=99, name="a.json")
 project = Project.objects.get(slug=sys.argv[1])
 submit_upload(project=project, received=received, user=None, now=timezone.now())

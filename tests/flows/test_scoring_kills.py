@@ -23,7 +23,7 @@ from tests.whole_scores import assert_scores_are_whole
 
 KILLS = times(1, soak=6)
 TASKS = 20 * (KILLS + 2)
-"""Each 20 are a batch of a worker; the kills need one more than they are."""
+"""Each 20 are a batch of a worker: more than there are kills, so that none is late."""
 CONTRACT = {"name": "knows the card", "kind": "regex", "pattern": "ends in 27"}
 
 
@@ -59,6 +59,7 @@ def test_killing_the_worker_that_scores_loses_and_doubles_nothing(
         )
         processes.kill(worker)
         broker.flushall()
+    assert left(project), "The kills came too late to tell anything."
     processes.worker()
     wait_until(lambda: not is_behind(project.pk), seconds=120, what="it is done")
     assert TraceScore.objects.count() == Trace.objects.count() == TASKS * 10
