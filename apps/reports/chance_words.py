@@ -49,7 +49,7 @@ def comparison(count: BesideChance) -> str:
         return "more than chance gives"
     if count.signals < count.low:
         return "fewer than chance gives"
-    return "no more than chance gives"
+    return "within what chance gives"
 
 
 def group_p(count: BesideChance) -> str:
@@ -66,7 +66,7 @@ def beside_chance(signals: int, applicable: int, count: BesideChance | None) -> 
     """The sentence of a check, without its name and full stop.
 
     `22 signals from 61 applicable sequences; chance alone would give about 19.3 (12 to
-    26): no more than chance gives`.
+    26): within what chance gives`.
     """
     said = observed(signals, applicable)
     if not applicable:

@@ -2,7 +2,9 @@
 
 Among many answers some are rare by chance. The q of a signal says which share of the
 signals that are at least as rare chance alone would explain (Benjamini and Hochberg
-1995), over all applicable answers of the current key of its check in its project.
+1995), over all applicable answers of the current key of its check in its project. A
+quiet one is a test that found nothing: its own chance may be that of the other direction,
+which was chosen after the answer was known and must not count as a small p.
 """
 
 from __future__ import annotations
@@ -25,12 +27,14 @@ WITH current AS (
     SELECT * FROM unnest(%(slugs)s::text[], %(versions)s::int[], %(hashes)s::text[])
         AS key (check_slug, check_version, parameters_hash)
 ), numbers AS (
-    SELECT check_slug, COALESCE(chance, 1) AS p, COUNT(*) AS number
+    SELECT check_slug,
+        CASE WHEN answer = 'signal' THEN COALESCE(chance, 1) ELSE 1 END AS p,
+        COUNT(*) AS number
     FROM screening_screening JOIN current
         USING (check_slug, check_version, parameters_hash)
     WHERE project_id = %(project)s AND answer <> 'not_applicable'
         AND chance_of_signal IS NOT NULL
-    GROUP BY check_slug, COALESCE(chance, 1)
+    GROUP BY 1, 2
 ), counted AS (
     SELECT check_slug, p,
         SUM(number) OVER (PARTITION BY check_slug)::float8 AS tests,
@@ -51,7 +55,8 @@ WITH current AS (
         AND current.parameters_hash = answer.parameters_hash
     LEFT JOIN corrected ON corrected.check_slug = answer.check_slug
         AND answer.chance_of_signal IS NOT NULL
-        AND corrected.p = COALESCE(answer.chance, 1)
+        AND corrected.p =
+            CASE WHEN answer.answer = 'signal' THEN COALESCE(answer.chance, 1) ELSE 1 END
     WHERE signal.project_id = %(project)s
         AND (signal.q IS DISTINCT FROM corrected.q
             OR signal.rank IS DISTINCT FROM COALESCE(corrected.q, %(fact)s))

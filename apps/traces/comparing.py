@@ -24,7 +24,7 @@ from apps.traces.figures_of_traces import (
 from apps.traces.sides import Side, shared_traces, side_of
 
 # Raise it when the same figures would be compared in another way.
-COMPARING: Final = 1
+COMPARING: Final = 2
 _KEPT_SECONDS: Final = 3600
 
 Q_MEANS: Final = (
@@ -118,8 +118,14 @@ def _notes(first: SideFigures, second: SideFigures, shared: int) -> Iterator[str
             )
         if one.found.calls and not one.found.told:
             yield (
-                f"No call of the {place} set records how it ended, so “0 % failed” "
-                "there means that no failure was recorded."
+                f"No call of the {place} set records how it ended, so nothing is known "
+                "of failed calls there."
+            )
+        elif untold := sum(1 for t in one.found.figures if t.calls and not t.told):
+            traces = "1 trace" if untold == 1 else f"{untold:,} traces"
+            yield (
+                f"In {traces} of the {place} set no call records how it ended; they "
+                "count as without a failed call."
             )
     yield (
         "Intervals of rates and medians take traces for independent of each other. "

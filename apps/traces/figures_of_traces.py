@@ -185,6 +185,7 @@ def _figures(row: tuple[Any, ...], calls: _Calls) -> TraceFigures:
         duration_s=(end_ns - start_ns) / NANOSECONDS if is_timed else None,
         latency_s=calls.latency_s,
         calls=calls.model_calls + sum(calls.tools.values()),
+        told=calls.told,
         failed=calls.failed,
         model_calls=calls.model_calls,
         input_tokens=calls.input_tokens,

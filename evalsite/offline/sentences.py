@@ -11,6 +11,10 @@ from evalsite.offline.reading import Complaint
 from evalsite.offline.tally import CheckTally, Tally
 
 _SMALLEST_SHOWN: Final = 0.0001
+INDEPENDENT: Final = (
+    "Chance takes sequences for independent of each other. Trials of one task and copies "
+    "of one run are not: there these probabilities are too small."
+)
 
 
 def complaint_line(complaint: Complaint) -> str:
@@ -21,14 +25,18 @@ def complaint_line(complaint: Complaint) -> str:
 
 def summary_lines(tally: Tally) -> Iterator[str]:
     """Yield a line for each check with a null model, and one for all of them."""
+    is_counted = False
     for one in tally.of_checks.values():
         if (null := one.by_chance) is not None:
+            is_counted = is_counted or bool(one.signals)
             yield beside_chance(one, null)
         elif one.check.basis is Basis.STATISTIC:
             yield (
                 f"{one.check.slug}: not applicable, {one.not_applicable:,} of "
                 f"{one.not_applicable:,} times. Nothing was checked."
             )
+    if is_counted:
+        yield INDEPENDENT
     yield (
         f"{count(tally.signals, 'signal')} in {count(tally.traces, 'trace')}, "
         f"{tally.queued:,} of them for review: prompts to look, not findings."

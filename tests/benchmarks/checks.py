@@ -132,7 +132,9 @@ def main() -> None:
     if REAL.exists():
         compare("real tau-bench file", REAL.read_bytes())
     else:
-        print("The real tau-bench file lies outside of the repository and is absent.\n")
+        print(
+            f"The real tau-bench file lies outside of the repository: {REAL} is absent.\n"
+        )
     print("Time per step; x: at the largest size, over that at 1,000 steps")
     for shape in SHAPES:
         grow(shape)

@@ -167,7 +167,7 @@ def _is_applicable(check: Check, cases: Sequence[Case]) -> bool:
 def main() -> int:
     """Print the lines of every labelled set that lies beside the checkout."""
     if not DATA.is_dir():
-        print("The labelled traces lie outside of the repository and are absent.")
+        print(f"The labelled traces lie outside of the repository: {DATA} is absent.")
         return 0
     print(CEILING)
     print(

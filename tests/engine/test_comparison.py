@@ -29,6 +29,7 @@ def figures(number, source, *, factor=1.0, **fields):
             "duration_s": source.lognormvariate(2, 0.7) * factor,
             "latency_s": source.lognormvariate(0, 0.4) * factor,
             "calls": calls,
+            "told": calls,
             "failed": sum(source.random() < 0.1 for _ in range(calls)),
             "model_calls": calls,
             "input_tokens": source.randint(1_000, 9_000),
@@ -115,6 +116,18 @@ def test_what_is_missing_is_counted_and_never_zero():
 def test_an_amount_is_written_out(duration, words):
     found = metrics(many(5, seed=1, duration_s=duration), many(5, seed=2))
     assert f"trace: {words} (n = 5)" in found["duration"].sentence
+
+
+def test_a_set_without_a_recorded_end_has_no_share_of_failures():
+    one, other = many(8, seed=1), many(9, seed=2, told=0, failed=0)
+    for slug in ("errors", "traces-with-errors"):
+        found = metrics(one, other)[slug]
+        assert (found.first.n, found.second.n, found.second.missing) == (8, 0, 9)
+        assert found.second.value is None
+        assert found.q is None
+    # Where one call of the set says how it ended, silence of the others tells more.
+    some = [*other, *many(1, seed=3)]
+    assert metrics(one, some)["errors"].second.n == 10
 
 
 def test_a_recorded_zero_is_a_zero():

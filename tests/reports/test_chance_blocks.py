@@ -55,8 +55,8 @@ def test_no_more_than_chance_is_said_in_words():
     blocks = checks_answered((documents.DECAY, documents.DRIFT))
     [said] = [block for block in blocks if isinstance(block, Bullets)]
     assert [words(item) for item in said.items] == [
-        "Output decay: no more than chance gives.",
-        "Tool drift: no more than chance gives.",
+        "Output decay: within what chance gives.",
+        "Tool drift: within what chance gives.",
     ]
 
 

@@ -77,7 +77,7 @@ def test_every_cell_of_twenty_two_collapses_is_found():
     assert [c for c in cells if joined(c) and joined(c) not in text] == []
     assert "appliedtonothing" in text
     assert joined("about 19.3 (12 to 27)") in text
-    assert joined("Tool drift: no more than chance gives.") in text
+    assert joined("Tool drift: within what chance gives.") in text
 
 
 def test_a_character_that_no_font_holds_is_written_as_its_number():

@@ -51,7 +51,10 @@ def oracle(project):
                 project=project, check_slug=slug, chance_of_signal__isnull=False
             ).exclude(answer=Answer.NOT_APPLICABLE)
         )
-        chances = [1.0 if row.chance is None else row.chance for row in rows]
+        chances = [
+            1.0 if row.chance is None or row.answer != Answer.SIGNAL else row.chance
+            for row in rows
+        ]
         q_values = benjamini_hochberg(chances)
         found |= dict(zip([row.pk for row in rows], q_values, strict=True))
     return found
@@ -71,6 +74,15 @@ def test_the_q_of_every_signal_is_that_of_benjamini_and_hochberg(project, owner)
     for screening_id, (q, rank) in found.items():
         assert q == rank == expected[screening_id]
     assert len({q for q, _ in found.values()}) > 1
+
+
+def test_a_quiet_answer_that_is_rare_the_other_way_makes_no_signal_rarer(project):
+    upload_traces(project, *traces(FALLS + RISES))
+    before = standings(project)
+    quiet = Screening.objects.filter(check_slug="output-decay", answer=Answer.QUIET)
+    assert quiet.update(chance=0.0001) == 2
+    rank_all(project.pk)
+    assert standings(project) == before
 
 
 def test_equal_chances_have_one_q_and_more_answers_make_it_larger(project):

@@ -117,8 +117,8 @@ def test_the_distribution_adds_up_and_stands_around_its_mean():
     ("signals", "low", "high", "said"),
     [
         (3, 0, 2, "more than chance gives"),
-        (2, 0, 2, "no more than chance gives"),
-        (0, 0, 2, "no more than chance gives"),
+        (2, 0, 2, "within what chance gives"),
+        (0, 0, 2, "within what chance gives"),
         (1, 2, 4, "fewer than chance gives"),
     ],
 )
@@ -131,7 +131,7 @@ def test_the_sentence_is_the_same_everywhere():
     found = ChanceCount(22, 61, 19.34, 12, 27, 0.269, "exact")
     assert beside_chance(22, 61, found) == (
         "22 signals from 61 applicable sequences; chance alone would give about 19.3 "
-        "(12 to 27): no more than chance gives"
+        "(12 to 27): within what chance gives"
     )
     assert group_p(found) == "chance alone gives 22 or more in 26.9\u202f% of cases"
     assert beside_chance(1, 1, None) == (

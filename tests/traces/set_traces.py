@@ -28,6 +28,7 @@ from apps.traces.queries import engine_trace
 SECOND = 1_000_000_000
 START = 1_772_000_000 * SECOND
 OUTCOMES = [OutcomeKind.PASS, OutcomeKind.FAIL, OutcomeKind.SCORE, OutcomeKind.UNKNOWN]
+TOLD = {StepStatus.OK, StepStatus.ERROR}
 _NO_CALL = {Removal.PLACEHOLDER, Removal.WRAPPER, Removal.DUPLICATE}
 
 
@@ -127,6 +128,11 @@ def figures_of(row: TraceRow, trace: Trace | None = None) -> TraceFigures:
         duration_s=(content.end_ns - content.start_ns) / SECOND if is_timed else None,
         latency_s=median(latencies) / SECOND if latencies else None,
         calls=len(entries) + len(tools),
+        told=sum(
+            any(one.status in TOLD for one in lines[entry.step.seq])
+            for entry in entries
+        )
+        + sum(s.status in TOLD for s in tools),
         failed=sum(failed) + sum(s.status is StepStatus.ERROR for s in tools),
         model_calls=len(entries),
         input_tokens=total([known(entry.usage).input_total for entry in entries]),

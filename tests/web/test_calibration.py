@@ -185,7 +185,7 @@ class TestOneCheck:
     def test_without_decisions_it_claims_nothing(self, web, project):
         upload_traces(project, falling(1), level(1))
         page = page_of(web, project)
-        assert "No decisions yet on the 1 review signals" in page
+        assert "No decisions yet on the 1 review signal that" in page
         assert "nobody has looked blindly" in page
         assert "100 %, interval" not in page.partition("How often it fires")[0]
 

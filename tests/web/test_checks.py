@@ -202,7 +202,7 @@ class TestTheAirlineFile:
         text = words(said)
         assert (
             "22 signals from 61 applicable sequences; chance alone would give about "
-            "19.3 (12 to 27): no more than chance gives." in text
+            "19.3 (12 to 27): within what chance gives." in text
         )
         assert "Observed 22 of 61 36.1 %" in text
         # Shuffling gave 31.6 % as published; counting all orders gives 31.70 %.
@@ -215,17 +215,21 @@ class TestTheAirlineFile:
         assert "chance alone gives 22 or more in" in text
 
     def test_four_are_rare_one_by_one(self, said):
-        """Published as 5: by counting all orders exactly it is 4.
-
-        The fifth has a chance of just above 5 %; shuffling a few thousand times puts
-        it on either side.
-        """
+        """Published as 5: one of them moved the other way, to a broader mix."""
         page = said.context["page"]
         assert page.rare == 4
         rare = Screening.objects.filter(answer="signal", check_slug="tool-drift")
         chances = sorted(rare.values_list("chance", flat=True))
         assert chances[3] <= 0.05 < chances[4] < 0.06
+        assert page.rare_quiet == 1
         assert "Rare one by one 4 of 61" in words(said)
+        assert "1 quiet answer too: the other way, or too small a change" in words(said)
+
+    def test_what_is_queued_has_the_q_of_all_that_were_tested_this_way(self, said):
+        queued = Signal.objects.filter(check_slug="tool-drift")
+        assert queued.count() == 4
+        for q in queued.values_list("q", flat=True):
+            assert 0.43 < q < 0.44
 
     def test_the_lattice_shows_the_only_possible_sizes(self, said):
         page = said.context["page"]

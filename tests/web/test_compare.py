@@ -18,7 +18,8 @@ from apps.engine.trace import Outcome, OutcomeKind
 from apps.traces import comparing
 from apps.traces.figures_of_traces import figures_of_traces
 from apps.traces.models import Trace, Upload
-from apps.web.pages.compare import amount, signed
+from apps.web.pages.compare import amount, metric_lines, signed
+from tests.engine.test_comparison import many
 from tests.factories import (
     decay_trace,
     tools_trace,
@@ -244,3 +245,17 @@ def test_twice_as_much_takes_as_many_queries(web, project, page):
             assert web.get(url).status_code == 200
         asked.append(len(queries))
     assert asked[0] == asked[1] <= 25
+
+
+def test_the_difference_that_a_p_is_about_stands_beside_it():
+    found = compare(many(24, seed=1), many(24, seed=2, model_calls=9), seed=3)
+    assert found.within_tasks
+    lines = {line.label: line for line in metric_lines(found)}
+    [calls] = [one for one in found.metrics if one.slug == "model-calls"]
+    line = lines[calls.label]
+    assert line.tested == signed(calls.test.observed, calls.unit)
+    assert line.interval_method == calls.interval.method
+    assert "; within shared tasks " in calls.sentence
+    assert lines["Tool mix"].tested == ""
+    apart = msgspec.structs.replace(found, within_tasks=False)
+    assert {line.tested for line in metric_lines(apart)} == {""}

@@ -84,7 +84,7 @@ class _Plan(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        return "" if self.tasks is None else ", within shared tasks"
+        return "" if self.tasks is None else "within shared tasks"
 
     def is_tested(self, trace: TraceFigures) -> bool:
         return self.tasks is None or trace.task in self.tasks
@@ -216,7 +216,8 @@ def _mix(plan: _Plan) -> Metric:
         [pair for pair in side if plan.is_tested(pair[0])] for side in (one, other)
     ]
     test = _permuted(plan, Statistic.VARIATION, *tested)
-    chance = f"; permutation p {percent(test.p)}{plan.words}" if test else ""
+    within = f" {plan.words}" if plan.words else ""
+    chance = f"; permutation p {percent(test.p)}{within}" if test else ""
     sentence = (
         f"Tool mix: {percent(distance)} of the tool calls would have to be of another "
         f"tool to make the mixes the same (n = {len(one):,} and {len(other):,} traces "

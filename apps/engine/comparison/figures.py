@@ -16,7 +16,8 @@ class TraceFigures(msgspec.Struct, frozen=True):
     """The figures of one trace. `None` is not recorded; a recorded zero is a zero.
 
     `latency_s` is the median duration of its model calls, `failed` of its `calls`
-    (model and tool calls) ended with an error. Token counts are totals, `None` if any
+    (model and tool calls) ended with an error, and of `told` of them the end is
+    recorded. Token counts are totals, `None` if any
     call of the trace misses its count. `tools` counts tool calls by name.
     """
 
@@ -26,6 +27,7 @@ class TraceFigures(msgspec.Struct, frozen=True):
     duration_s: float | None = None
     latency_s: float | None = None
     calls: int = 0
+    told: int = 0
     failed: int = 0
     model_calls: int = 0
     input_tokens: int | None = None

@@ -26,7 +26,9 @@ from apps.engine.nulls.bootstrap import (
 class Figure(msgspec.Struct, frozen=True):
     """One figure and how it is read from a trace: (part, whole), or `None` if missing.
 
-    A rate adds up parts and wholes over the traces; for the others the whole is 1.
+    A rate adds up parts and wholes over the traces; for the others the whole is 1. One
+    that `needs_ends` is missing in a set of which no call records how it ended: sources
+    that mark failures alone are told from those that mark nothing by the whole set.
     """
 
     slug: str
@@ -34,6 +36,7 @@ class Figure(msgspec.Struct, frozen=True):
     unit: str
     statistic: Statistic
     read: Callable[[TraceFigures], tuple[float, int] | None]
+    needs_ends: bool = False
 
 
 def _number(value: float | None) -> tuple[float, int] | None:
@@ -57,10 +60,12 @@ FIGURES: Final = (
     Figure(
         "errors", "Calls that failed", RATE, Statistic.RATE,
         lambda t: (t.failed, t.calls) if t.calls else None,
+        needs_ends=True,
     ),
     Figure(
         "traces-with-errors", "Traces with a failed call", RATE, Statistic.RATE,
         lambda t: (t.failed > 0, 1) if t.calls else None,
+        needs_ends=True,
     ),
     Figure(
         "input-tokens", "Mean input tokens of a trace", "tokens", Statistic.MEAN,
@@ -86,6 +91,8 @@ Known: TypeAlias = list[tuple[TraceFigures, float, int]]
 
 def known_of(side: list[TraceFigures], figure: Figure) -> Known:
     """The traces of a set that have the figure."""
+    if figure.needs_ends and not any(trace.told for trace in side):
+        return []
     read = ((trace, figure.read(trace)) for trace in side)
     return [(trace, *value) for trace, value in read if value is not None]
 

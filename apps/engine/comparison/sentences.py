@@ -19,7 +19,10 @@ def too_few(metric: Metric) -> Metric:
 
 
 def sentence_of(metric: Metric, within: str) -> str:
-    """The values, the difference and the test of `metric` as one sentence."""
+    """The values, the difference and the test of `metric` as one sentence.
+
+    `within` says inside of what the test compares; "" where it compares all traces.
+    """
     parts = [
         f"{metric.label}: {_side_words(metric, metric.first)} in the first set and "
         f"{_side_words(metric, metric.second)} in the second"
@@ -31,8 +34,12 @@ def sentence_of(metric: Metric, within: str) -> str:
         parts.append(
             f" (95 % interval {_signed(low, metric.unit)} to {_signed(high, metric.unit)})"
         )
-    if metric.test is not None:
-        parts.append(f"; permutation p {percent(metric.test.p)}{within}")
+    if metric.test is not None and within:
+        # It is another difference than the one before: harder tasks count for nothing.
+        inside = _signed(metric.test.observed, metric.unit)
+        parts.append(f"; {within} {inside}, permutation p {percent(metric.test.p)}")
+    elif metric.test is not None:
+        parts.append(f"; permutation p {percent(metric.test.p)}")
     return "".join(parts) + "."
 
 

@@ -113,7 +113,8 @@ def verdict_on_precision(said: Said, precision: Rate, queued: int, level: str) -
         return "This variant queues nothing here, so there is nothing to decide."
     if precision.interval is None:
         waiting = number_in_words(queued)
-        return f"No decisions yet on the {waiting} review signals that it gives here."
+        signals = "review signal" if queued == 1 else "review signals"
+        return f"No decisions yet on the {waiting} {signals} that it gives here."
     start = f"Reviewers confirmed {rate_in_words(precision)}"
     if precision.interval.high < 0.5:
         return f"{start}: most of what it queues is dismissed{_mainly(said)}."

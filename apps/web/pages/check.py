@@ -80,7 +80,11 @@ class GivenRow(msgspec.Struct, frozen=True):
 
 
 class CheckPage(msgspec.Struct, frozen=True):
-    """A check with the figures of one project."""
+    """A check with the figures of one project.
+
+    `rare` of its signals have a chance of at most 5 % each, and so have `rare_quiet` of
+    its quiet answers, in the direction to which they moved.
+    """
 
     place: Place
     check: Check
@@ -92,6 +96,7 @@ class CheckPage(msgspec.Struct, frozen=True):
     group_p: str
     group_p_value: str
     rare: int
+    rare_quiet: int
     figure: dict[str, Any] | None
     likely: list[tuple[int, float]]
     lattice: dict[str, Any] | None
@@ -123,7 +128,8 @@ def parameter_rows(check: Check) -> list[ParameterRow]:
 def _value_in_words(value: Any, limit: Parameter) -> str:
     if limit.names:
         return ", ".join(value) or "none"
-    return f"{value:,g} {limit.unit}".replace(",", "\u202f").strip()
+    unit = limit.unit.removesuffix("s") if value == 1 else limit.unit
+    return f"{value:,g} {unit}".replace(",", "\u202f").strip()
 
 
 def range_in_words(limit: Parameter) -> str:
@@ -156,6 +162,7 @@ def check_page(place: Place, slug: str) -> CheckPage:
     ).get(slug, (0, 0, 0))
     summary = summary_of(entry, counts, said)
     found = outcome_association(project=place.project, key=entry.key)
+    rare = _rare(place, entry.key)
     figure, likely = _by_chance(counts)
     lattice, lattice_rows = _lattice(place, entry)
     return CheckPage(
@@ -165,7 +172,8 @@ def check_page(place: Place, slug: str) -> CheckPage:
         parameters=parameter_rows(entry.check),
         null_models=null_models_of(entry.check),
         **_chance_words(summary),
-        rare=_rare(place, entry.key),
+        rare=rare.get(Answer.SIGNAL.value, 0),
+        rare_quiet=rare.get(Answer.QUIET.value, 0),
         figure=figure,
         likely=likely,
         lattice=lattice,
@@ -221,9 +229,10 @@ def _answers(place: Place, key: CheckKey) -> QuerySet[Screening]:
     )
 
 
-def _rare(place: Place, key: CheckKey) -> int:
-    """How many signals are rare each by its own chance."""
-    return _answers(place, key).filter(answer=Answer.SIGNAL, chance__lte=RARE).count()
+def _rare(place: Place, key: CheckKey) -> dict[str, int]:
+    """How many signals and how many quiet answers are rare each by its own chance."""
+    found = _answers(place, key).filter(chance__lte=RARE).order_by()
+    return dict(found.values_list("answer").annotate(number=Count("pk")))
 
 
 def _by_chance(

@@ -13,7 +13,7 @@ import msgspec
 from django.urls import reverse
 
 from apps.accounts.permissions import Permission
-from apps.engine.comparison import Metric, ToolShare
+from apps.engine.comparison import Comparison, Metric, ToolShare
 from apps.engine.nulls import Interval as NullInterval
 from apps.engine.nulls import PermutationTest
 from apps.figures import tool_mix_figure
@@ -32,7 +32,11 @@ _KINDS: Final = {"set": "Trace sets", "model": "Models", "upload": "Uploads"}
 
 
 class MetricLine(msgspec.Struct, frozen=True):
-    """One figure of both sides in words."""
+    """One figure of both sides in words.
+
+    `tested` is the difference that the permutation test is about, where that is not
+    `difference`: the one within the tasks that both sides have.
+    """
 
     label: str
     first: str
@@ -41,6 +45,8 @@ class MetricLine(msgspec.Struct, frozen=True):
     second_known: str
     difference: str
     interval: str
+    interval_method: str
+    tested: str
     chance: str
     method: str
     q: str
@@ -132,7 +138,7 @@ def _result(place: Place, found: Compared) -> Result:
             _side(place, one, words)
             for one, words in zip(sides, ("First", "Second"), strict=True)
         ],
-        metrics=[metric_line(metric) for metric in found.result.metrics],
+        metrics=metric_lines(found.result),
         tools=[_tool(row) for row in tools[:MOST_TOOL_ROWS]],
         more_tools=max(0, len(tools) - MOST_TOOL_ROWS),
         figure=_figure(found),
@@ -156,8 +162,12 @@ def _side(place: Place, one: SideFigures, words: str) -> SideLine:
 _OF_A_FILTER: Final = ("traces", "set-new")
 
 
-def metric_line(metric: Metric) -> MetricLine:
-    """One figure of both sides as the page, and the markdown of it, write it."""
+def metric_lines(found: Comparison) -> list[MetricLine]:
+    """The figures of both sides as the page, and the markdown of it, write them."""
+    return [_metric(one, found.within_tasks) for one in found.metrics]
+
+
+def _metric(metric: Metric, is_within: bool) -> MetricLine:  # noqa: FBT001
     unit = metric.unit
     is_distance = metric.first.value is None and metric.second.value is None
     difference = metric.difference
@@ -173,6 +183,12 @@ def metric_line(metric: Metric) -> MetricLine:
             else signed(difference, unit)
         ),
         interval=_interval(metric.interval, unit),
+        interval_method=metric.interval.method if metric.interval else "",
+        tested=(
+            signed(metric.test.observed, unit)
+            if metric.test and is_within and not is_distance
+            else ""
+        ),
         chance=_chance(metric.test),
         method=metric.test.method if metric.test else "",
         q="—" if metric.q is None else percent_in_words(metric.q),

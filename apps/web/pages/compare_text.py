@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from apps.reports.markdown import code_span, escaped
 from apps.traces.comparing import Q_MEANS, Compared, SideFigures
-from apps.web.pages.compare import metric_line
+from apps.web.pages.compare import metric_lines
 from apps.web.words import number_in_words, percent_in_words
 
 
@@ -27,12 +27,13 @@ def _lines(found: Compared) -> Iterator[str]:
     yield "## Figures"
     yield ""
     yield from _table(
-        ("Figure", "First", "Second", "Difference", "95 % interval", "p", "q"),
+        ("Figure", "First", "Second", "Difference", "95 % interval",
+         "Within tasks", "p", "q"),
         [
             (line.label, f"{line.first} ({line.first_known})".strip(),
              f"{line.second} ({line.second_known})".strip(), line.difference,
-             line.interval or "—", line.chance, line.q)
-            for line in map(metric_line, found.result.metrics)
+             line.interval or "—", line.tested or "—", line.chance, line.q)
+            for line in metric_lines(found.result)
         ],
     )  # fmt: skip
     for metric in found.result.metrics:

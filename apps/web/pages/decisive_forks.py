@@ -34,4 +34,4 @@ def decisive_words(found: DecisiveForks | None) -> str:
     )
     if found.is_more_than_chance:
         return said
-    return f"{said} That is no more than chance gives."
+    return f"{said} That is within what chance gives."
