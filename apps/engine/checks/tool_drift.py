@@ -49,6 +49,7 @@ _ASSUMPTIONS: Final = (
 _METHOD: Final = (
     "exact: all ways to place these calls in the first and the last window, counted"
 )
+_METHOD_OF_BROADENING: Final = f"{_METHOD}; of a mix that broadens as much"
 _NOT_MODELLED: Final = (
     "What the task needs: many tasks end in one tool by design.",
     "Arguments and results: only names are read.",
@@ -319,6 +320,6 @@ def _chance(drift: _Drift) -> Chance:
         else drift.null.at_most(drift.delta),
         model=_NULL_MODEL,
         assumptions=_ASSUMPTIONS,
-        method=_METHOD,
+        method=_METHOD if narrowed else _METHOD_OF_BROADENING,
         floor=of_collapse if narrowed else of_broadening,
     )
