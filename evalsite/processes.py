@@ -203,15 +203,33 @@ def end_leftovers(found: Callable[[], list[int]], *, patience: float) -> None:
         found: Lists the process ids that are still there.
         patience: Seconds they get to end by themselves.
     """
+    seen: set[int] = set()
+
+    def are_left() -> bool:
+        # Of a process that is ending, /proc forgets the environment and the folder
+        # first: it is no longer found while it still holds its files and sockets.
+        seen.update(found())
+        return any(map(_is_running, seen))
+
     deadline = time.monotonic() + patience
-    while found() and time.monotonic() < deadline:
+    while are_left() and time.monotonic() < deadline:
         time.sleep(0.05)
     for pid in found():
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
     deadline = time.monotonic() + 2
-    while found() and time.monotonic() < deadline:
+    while are_left() and time.monotonic() < deadline:
         time.sleep(0.02)
+
+
+def _is_running(pid: int) -> bool:
+    """Whether a process still holds what it had; one that waits for its parent does not."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return False
+    # The name before the state may hold anything, brackets too.
+    return fields.rpartition(")")[2].split()[0] not in {"Z", "X"}
 
 
 def working_in(folder: Path) -> list[int]:

@@ -52,6 +52,13 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 pathlib.Path(sys.argv[1]).touch()
 time.sleep(60)
 """
+# It takes a while to end: its environment is gone long before its memory is.
+HOLDS_MUCH = """
+import pathlib, sys, time
+held = b"x" * 300_000_000
+pathlib.Path(sys.argv[1]).touch()
+time.sleep(60)
+"""
 HAS_CHILD = """
 import pathlib, subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
@@ -208,6 +215,17 @@ def test_marked_leftovers_of_an_earlier_start_are_ended_and_no_others(
     end_leftovers(found, patience=0)
     assert left.ended()
     assert not kept.ended()
+
+
+def test_a_leftover_is_waited_for_until_it_holds_nothing_any_more(
+    supervisor, plan, tmp_path
+):
+    mark = {"EVALSITE_SUPERVISED": str(tmp_path)}
+    big = plan("big", HOLDS_MUCH, tmp_path / "up", environment=mark)
+    left = supervisor.start(big, rank=0)
+    wait_until((tmp_path / "up").exists)
+    end_leftovers(lambda: marked_with("EVALSITE_SUPERVISED", str(tmp_path)), patience=0)
+    assert left.ended()
 
 
 def test_error_lines_of_a_log_are_echoed_once(tmp_path):
