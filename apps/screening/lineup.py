@@ -48,12 +48,21 @@ def key_of(check: Check) -> CheckKey:
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One check of a line-up; a paused one answers, but nothing of it is queued."""
+    """One check of a line-up; a paused one answers, but nothing of it is queued.
+
+    `defined_slug` is that of the definition by which the project wrote it, which the
+    addresses of its page hold, and "" for a check that comes with Evalsite.
+    """
 
     check: Check
     key: CheckKey
     is_paused: bool = False
-    is_defined_here: bool = False
+    defined_slug: str = ""
+
+    @property
+    def is_defined_here(self) -> bool:
+        """Whether the project wrote it."""
+        return bool(self.defined_slug)
 
 
 class LineUp:
@@ -250,7 +259,7 @@ def _defined(row: Definition) -> Entry | None:
         check,
         key_of(check),
         is_paused=row.state == DefinitionState.PAUSED,
-        is_defined_here=True,
+        defined_slug=row.slug,
     )
 
 

@@ -73,7 +73,7 @@ class CalibrationPage(msgspec.Struct, frozen=True):
     label: str
     check: Check | None
     is_paused: bool
-    is_defined_here: bool
+    defined_slug: str
     pause_refusal: str
     level: str
     chosen: KeyChoice
@@ -154,7 +154,7 @@ class _Page:
             label=check.label if check else self.slug,
             check=check,
             is_paused=self.entry is not None and self.entry.is_paused,
-            is_defined_here=self.entry is not None and self.entry.is_defined_here,
+            defined_slug=self.entry.defined_slug if self.entry else "",
             pause_refusal=self.place.refusal(Permission.MANAGE_CHECKS),
             level=level,
             chosen=self.chosen,

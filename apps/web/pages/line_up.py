@@ -52,7 +52,7 @@ class LineUpPart(msgspec.Struct, frozen=True):
     check: Check
     key: str
     is_paused: bool
-    is_defined_here: bool
+    defined_slug: str
     newer: Check | None
     behind: int
     traces: int
@@ -88,7 +88,7 @@ def line_up_part(place: Place, slug: str) -> LineUpPart:
         check=entry.check,
         key=parameters_in_words(entry.check),
         is_paused=entry.is_paused,
-        is_defined_here=entry.is_defined_here,
+        defined_slug=entry.defined_slug,
         newer=versions[0] if has_newer else None,
         behind=behind,
         traces=Trace.objects.filter(project=place.project).count() if behind else 0,
