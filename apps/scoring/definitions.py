@@ -28,7 +28,7 @@ from apps.engine.contracts.spec import canonical
 from apps.engine.extraction import AUTOMATIC
 from apps.engine.trials.asked import AgentAsked, Asked
 
-VERSION = 4
+VERSION = 5
 """Raised when the rules of scoring change, so that every trace is scored again."""
 
 

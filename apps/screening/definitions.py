@@ -15,6 +15,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils.text import slugify
 
+from apps.engine.agent_contracts import Unread
 from apps.engine.check import Check
 from apps.engine.contracts import BadDefinition, definition_check
 from apps.engine.contracts.definitions import LONGEST_SLUG
@@ -45,6 +46,14 @@ def check_of(wanted: Wanted, *, slug: str, version: int) -> Check:
         label=wanted.label,
         version=version,
         spec=wanted.spec,
+    )
+
+
+def unread_because(row: Definition, error: BadDefinition) -> Unread:
+    """A stored definition that this version cannot read, for the sentence of it."""
+    what = f"{row.get_kind_display()} “{row.label}” (version {row.number})"
+    return Unread(
+        f"{what}, a check of its own,", error.field, str(error), stored=row.spec
     )
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 from django.db.models import Exists, OuterRef
 
-from apps.engine.agent_contracts import BadDefinition, Unread
+from apps.engine.agent_contracts import BadDefinition
 from apps.engine.contracts.fact_spec import FactSpec, decoded_fact
 from apps.engine.contracts.spec import decoded_contract
 from apps.scoring.definitions import ProjectAsked, asked_in
 from apps.scoring.models import StaleTask, StaleTrace
 from apps.scoring.operations import has_stale
+from apps.screening.definitions import unread_because
 from apps.screening.lineup import current_definitions
 from apps.screening.models import DefinitionKind
 from apps.traces.behind import behind_count
@@ -61,20 +62,19 @@ def asked_at_present(project_id: int) -> ProjectAsked:
         is_fact = row.kind == DefinitionKind.PLANTED_FACT
         wrong = _wrong_with(msgspec.json.encode(row.spec), is_fact=is_fact)
         if wrong is not None:
-            kind = DefinitionKind(row.kind).label
-            what = f"{kind} “{row.label}” (version {row.number}), a check of its own,"
-            unread.append(Unread(what, *wrong, stored=row.spec))
+            unread.append(unread_because(row, wrong))
         elif is_fact:
             facts.append((row.slug, decoded_fact(row.spec)))
     return asked_in(project_id, facts, unread)
 
 
 @lru_cache(maxsize=4_096)
-def _wrong_with(spec: bytes, *, is_fact: bool) -> tuple[str, str] | None:
-    """The field and the reason for which a stored spec cannot be read; none if it can."""
+def _wrong_with(spec: bytes, *, is_fact: bool) -> BadDefinition | None:
+    """Why a stored spec cannot be read; none if it can."""
     value = msgspec.json.decode(spec)
     try:
         decoded_fact(value) if is_fact else decoded_contract(value)
     except BadDefinition as error:
-        return error.field, str(error)
+        # Kept for long: without its traceback, which holds frames.
+        return error.with_traceback(None)
     return None

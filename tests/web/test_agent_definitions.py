@@ -236,7 +236,7 @@ class TestADecision:
         assert saved.note == "As agreed."
         scored(project)
         page = text(web.get(url(project, "agent", triage.pk)))
-        assert "The field `route` of the output" in page
+        assert "The field “route” of the output" in page
 
     @pytest.mark.parametrize("kind", list(DecisionKind))
     def test_each_kind_has_a_form_and_answers(self, web, project, triage, kind):

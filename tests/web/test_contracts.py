@@ -344,9 +344,19 @@ def test_a_definition_that_is_no_longer_taken_says_so(web, desk):
     )
     page = text_of(web.get(reverse("contracts", args=[desk.slug])))
     assert "not checked" in page
-    assert "Invalid enum value" in page
+    sentence = (
+        "Contract “Old” (version 1), a check of its own, cannot be read by this version "
+        "of Evalsite at “operator”: “until” is none of the words that are known here. "
+        "Edit it anew; nothing is known from it until then."
+    )
+    assert sentence in page
     for name in ("contract", "contract-edit"):
-        assert web.get(reverse(name, args=[desk.slug, "old"])).status_code == 200
+        answer = web.get(reverse(name, args=[desk.slug, "old"]))
+        assert answer.status_code == 200
+        assert text_of(answer).count(sentence) == 1
+        assert "Invalid enum value" not in text_of(answer)
+    own = web.get(reverse("contract", args=[desk.slug, "old"]))
+    assert "What it asks" not in text_of(own), "there is nothing that it asks"
 
 
 def test_what_people_write_is_text_wherever_it_is_shown(web, desk):

@@ -270,6 +270,37 @@ def test_one_contract_that_cannot_be_read_takes_nothing_from_the_others(
     ]
 
 
+def test_a_contract_that_cannot_be_read_makes_no_share_of_the_others_smaller(
+    rooms, project, agent, doors
+):
+    never = {"name": "says zzz", "kind": "regex", "pattern": "zzz"}
+    AgentDefinition.objects.create(
+        agent=agent, number=90, contracts=[FUTURE, never], created_at=NOW
+    )
+    scored_anew(project)
+    verdict = AgentVerdict.objects.get(agent=agent)
+    assert verdict.detail["reasons"][0]["sentence"].startswith(
+        "Contracts broke in 1 of 1 "
+    )
+    assert verdict.evidence["undecided"] == 0
+    assert "unread" in {one["code"] for one in verdict.detail["gaps"]}
+    score = AgentTaskScore.objects.get(agent=agent, task__is_replay=False)
+    assert (score.held, score.broken, score.undecided) == (0, 1, 0)
+
+
+def test_where_no_contract_can_be_read_none_is_said_to_have_applied(
+    rooms, project, agent, doors
+):
+    AgentDefinition.objects.create(
+        agent=agent, number=90, contracts=[FUTURE], created_at=NOW
+    )
+    scored_anew(project)
+    page = text(doors("web").get(url(project, "overview")))
+    assert "none that can be read applied" in page
+    assert "Invalid enum value" not in page
+    assert "at “kind”: “quantum” is none of the words that are known here." in page
+
+
 def test_what_cannot_be_read_is_shown_and_written_anew(rooms, project, agent, doors):
     AgentDefinition.objects.create(
         agent=agent,

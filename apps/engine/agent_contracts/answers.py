@@ -83,8 +83,14 @@ class AgentJudgement(msgspec.Struct, frozen=True):
 
     @property
     def counts(self) -> Counts:
-        """The answers of all contracts."""
-        return counted(entry.answer.state for entry in self.entries)
+        """The answers of all contracts that can be read.
+
+        One that cannot be is open as a whole: its answers would only make the shares
+        of the others smaller, so they stand in `by_contract` alone.
+        """
+        return counted(
+            entry.answer.state for entry in self.entries if entry.kind is not None
+        )
 
     def counts_of(self, contract: int) -> Counts:
         """The answers of the contract at this place of the list."""

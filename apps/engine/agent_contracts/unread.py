@@ -22,7 +22,9 @@ class Unread(msgspec.Struct, frozen=True):
     def sentence(self) -> str:
         """What cannot be read, where and why, and what to do about it."""
         place = f" at “{self.field}”" if self.field else ""
+        # The reason may name the field once more at its end.
+        why = self.why.rstrip(".").removesuffix(f" in “{self.field}”")
         return (
             f"{self.what} cannot be read by this version of Evalsite{place}: "
-            f"{self.why.rstrip('.')}. Edit it anew; nothing is known from it until then."
+            f"{why}. Edit it anew; nothing is known from it until then."
         )

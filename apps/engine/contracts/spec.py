@@ -14,6 +14,7 @@ import msgspec
 
 from apps.engine.check import Level
 from apps.engine.contracts.patterns import LONGEST_PATTERN
+from apps.engine.shape_words import wrong_shape
 from apps.engine.trace import StepKind, StepStatus
 
 
@@ -149,13 +150,11 @@ def hash_of_spec(spec: msgspec.Struct) -> str:
 
 def in_words(error: Exception) -> BadDefinition:
     """What is wrong with the shape of a spec, with the place that msgspec names."""
-    text = str(error)
-    what, _, place = text.partition(" - at `$")
-    field = place.strip("`.").strip()
     if isinstance(error, RecursionError):
         return BadDefinition("The definition is nested too deep.")
+    what, field = wrong_shape(error)
     where = f" in “{field}”" if field else ""
-    return BadDefinition(f"{what.rstrip('.')}{where}.", field=field)
+    return BadDefinition(f"{what}{where}.", field=field)
 
 
 def _refuse_parts(contract: ContractSpec) -> None:

@@ -57,7 +57,7 @@ class _Subject:
         value = (result_of if is_result else arguments_of)(one, call)
         if value is None:
             what = "result" if is_result else "arguments"
-            why = f"No {what} of the last call of `{call.name}` recorded."
+            why = f"No {what} of the last call of “{call.name}” recorded."
             return missing(why, step=call.step)
         return value, call.step
 
@@ -91,15 +91,15 @@ class _ByPath:
         return self._first(candidates, where, step)
 
     def _first(self, candidates: list[Any], where: str, step: int | None) -> Found:
-        why = f"`{self._text}` finds nothing in {where}."
+        why = f"“{self._text}” finds nothing in {where}."
         for value in candidates:
             try:
                 found = self._path.found_in(value)
             except PathFailed as error:
-                why = f"`{self._text}` cannot be read in {where}: {error}."
+                why = f"“{self._text}” cannot be read in {where}: {error}."
                 continue
             if found is not None and not (isinstance(found, str) and not found.strip()):
-                return decided(found, f"`{self._text}` in {where}.", step=step)
+                return decided(found, f"“{self._text}” in {where}.", step=step)
         return missing(why, step=step)
 
 
@@ -159,7 +159,7 @@ class _ByCall:
             return missing(self._tools.why_none())
         given = arguments_of(one, call)
         if given is None:
-            why = f"The arguments of the last call of `{call.name}` are not recorded."
+            why = f"The arguments of the last call of “{call.name}” are not recorded."
             return missing(why, step=call.step)
         how = f"The last call of {self._tools.words()}."
         if self._kept:
@@ -168,7 +168,7 @@ class _ByCall:
             if not given:
                 # Which tool was called is a decision all the same.
                 how += (
-                    f" `{call.name}` has none of the named arguments: its name alone."
+                    f" “{call.name}” has none of the named arguments: its name alone."
                 )
         # Without a name the last call of a failed run is only where it broke off.
         is_act = self._tools.is_one

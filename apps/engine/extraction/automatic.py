@@ -205,7 +205,7 @@ def _by_final_tool(looked: _Looked) -> Found | None:
     value = held[1] if held is not None else _compared(_only(given))
     if value is NOTHING or value in ({}, []) or _is_name(value, call):
         return None
-    how = f"The argument of `{call.name}`, which ends the task."
+    how = f"The argument of “{call.name}”, which ends the task."
     return decided(value, how, step=call.step, stands=False)
 
 
@@ -258,7 +258,7 @@ def _of_call(one: InvocationConduct, call: CalledTool, how: str) -> Found:
     given = arguments_of(one, call)
     if given is None:
         return missing(
-            f"The arguments of the call of `{call.name}` are not recorded.",
+            f"The arguments of the call of “{call.name}” are not recorded.",
             step=call.step,
         )
     kept, left_out = without_prose(given)

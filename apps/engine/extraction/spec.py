@@ -18,6 +18,7 @@ from apps.engine.bodies.patterns import (
     regular_expression,
 )
 from apps.engine.extraction.paths import BadPath, Path
+from apps.engine.shape_words import wrong_shape
 
 MOST_LABELS: Final = 50
 LONGEST_LABEL: Final = 100
@@ -149,10 +150,9 @@ def encoded(spec: DecisionSpec) -> dict[str, Any]:
 def _in_words(error: Exception) -> BadDecision:
     if isinstance(error, RecursionError):
         return BadDecision("The definition is nested too deep.")
-    what, _, place = str(error).partition(" - at `$")
-    field = place.strip("`.").strip()
+    what, field = wrong_shape(error)
     where = f" in “{field}”" if field else ""
-    return BadDecision(f"{what.rstrip('.')}{where}.", field=field)
+    return BadDecision(f"{what}{where}.", field=field)
 
 
 def _refuse_strangers(spec: DecisionSpec) -> None:

@@ -35,8 +35,8 @@ class ToolNames:
         return None
 
     def words(self) -> str:
-        """The tools in a sentence: “a tool named `refund`”, “any tool”."""
-        return f"a tool named `{self.pattern}`" if self.is_one else "any tool"
+        """The tools in a sentence: `a tool named “refund”`, `any tool`."""
+        return f"a tool named “{self.pattern}”" if self.is_one else "any tool"
 
     @property
     def is_one(self) -> bool:
@@ -45,7 +45,7 @@ class ToolNames:
 
     def why_none(self) -> str:
         """A sentence for an invocation that called no such tool."""
-        named = f" named `{self.pattern}`" if self.is_one else ""
+        named = f" named “{self.pattern}”" if self.is_one else ""
         return f"It called no tool{named}."
 
 

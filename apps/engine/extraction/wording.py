@@ -39,7 +39,7 @@ def _where(spec: DecisionSpec) -> str:
         return _path(spec)
     if spec.kind is DecisionKind.REGEX:
         place = "first" if spec.place is Place.FIRST else "last"
-        return f"The {place} match of `{_cut(spec.expression)}` in {_subject(spec)}"
+        return f"The {place} match of “{_cut(spec.expression)}” in {_subject(spec)}"
     if spec.kind is DecisionKind.LAST_TOOL_CALL:
         return _call(spec)
     if spec.kind is DecisionKind.LABEL:
@@ -54,14 +54,14 @@ def _path(spec: DecisionSpec) -> str:
     is_field = all(char in _SIMPLE for char in spec.expression)
     what = "The field" if is_field else "What is found at"
     of = "of" if is_field else "in"
-    return f"{what} `{_cut(spec.expression)}` {of} {_subject(spec)}"
+    return f"{what} “{_cut(spec.expression)}” {of} {_subject(spec)}"
 
 
 def _call(spec: DecisionSpec) -> str:
     said = f"The last call of {_tool(spec)}"
     if not spec.arguments:
         return f"{said} with its arguments"
-    return f"{said} with {_cut(', '.join(f'`{one}`' for one in spec.arguments))}"
+    return f"{said} with {_cut(', '.join(f'“{one}”' for one in spec.arguments))}"
 
 
 def _subject(spec: DecisionSpec) -> str:
@@ -73,7 +73,7 @@ def _subject(spec: DecisionSpec) -> str:
 def _tool(spec: DecisionSpec) -> str:
     if not spec.tool.strip("* "):
         return "any tool"
-    names = [f"`{name.strip()}`" for name in spec.tool.split("|")]
+    names = [f"“{name.strip()}”" for name in spec.tool.split("|")]
     return _cut(" or ".join(names))
 
 

@@ -17,6 +17,7 @@ from apps.screening.definitions import (
     check_of,
     definitions_of,
     history_of,
+    unread_because,
 )
 from apps.screening.models import Definition, DefinitionState
 from apps.screening.queries import CheckCounts, counts_per_check
@@ -291,7 +292,8 @@ def _defined(row: Definition, counts: dict[str, CheckCounts]) -> Defined:
     try:
         check = check_of(wanted, slug=row.slug, version=row.version)
     except BadDefinition as error:
-        return Defined(row, "", None, None, broken=str(error))
+        why = unread_because(row, error).sentence
+        return Defined(row, "", None, None, broken=why)
     return Defined(row, plain(check), check, counts.get(check.slug))
 
 

@@ -319,9 +319,9 @@ def test_it_says_itself_in_plain_english():
 @pytest.mark.parametrize(
     ("spec", "field", "words"),
     [
-        ({"operator": "sometimes"}, "operator", "Invalid enum value"),
-        ({}, "", "missing required field `operator`"),
-        ({"operator": "never", "x": 1}, "", "unknown field `x`"),
+        ({"operator": "sometimes"}, "operator", "“sometimes” is none of the words"),
+        ({}, "", "The field “operator” is missing."),
+        ({"operator": "never", "x": 1}, "", "A field “x” is not known."),
         ({"operator": "always"}, "then", "what must hold"),
         ({"operator": "never", "then": {"name": "a"}}, "then", "Only “always”"),
         ({"operator": "precedes"}, "before", "come before"),

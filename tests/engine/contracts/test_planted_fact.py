@@ -228,7 +228,7 @@ def test_steps_in_any_order_give_the_same_answer_and_hashes_follow_the_texts():
 @pytest.mark.parametrize(
     ("spec", "field", "words"),
     [
-        ({"probe": "x"}, "", "missing required field `value`"),
+        ({"probe": "x"}, "", "The field “value” is missing."),
         ({"value": "", "probe": "x"}, "value", "letter or a digit"),
         ({"value": "--", "probe": "x"}, "value", "letter or a digit"),
         ({"value": "x" * 201, "probe": "x"}, "value", "at most 200"),
@@ -237,7 +237,11 @@ def test_steps_in_any_order_give_the_same_answer_and_hashes_follow_the_texts():
         ({"value": "x", "probe": "p" * 301}, "probe", "at most 300"),
         ({"value": "x", "probe": "p", "decoys": ["X"]}, "decoys", "the value itself"),
         ({"value": "x", "probe": "p", "decoys": ["y"] * 21}, "decoys", "at most 20"),
-        ({"value": "x", "probe": "p", "normaliser": "y"}, "normaliser", "Invalid enum"),
+        (
+            {"value": "x", "probe": "p", "normaliser": "y"},
+            "normaliser",
+            "“y” is none of the words",
+        ),
     ],
 )
 def test_a_wrong_fact_is_refused_with_a_sentence_that_names_the_field(

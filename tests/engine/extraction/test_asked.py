@@ -20,7 +20,7 @@ def test_a_path_reads_the_json_of_the_output_wherever_it_stands():
     ):
         found = at("route.to", gave(output))
         assert (found.state, found.value) == ("decided", '"billing"')
-    assert found.how == "`route.to` in the output."
+    assert found.how == "“route.to” in the output."
 
 
 def test_a_path_may_be_written_for_the_recorded_message_too():
@@ -127,7 +127,7 @@ def test_a_run_that_called_nothing_has_not_decided():
     silent = asked(gave(PROSE), **spec)
     assert (silent.state, silent.how) == ("missing", "It called no tool.")
     other = asked(gave(PROSE, ("look", {})), **spec, tool="pay")
-    assert other.how == "It called no tool named `pay`."
+    assert other.how == "It called no tool named “pay”."
     assert asked(gave(PROSE, status=ERROR), **spec).state == "failed"
 
 

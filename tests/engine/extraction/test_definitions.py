@@ -18,7 +18,7 @@ from apps.engine.extraction import (
 @pytest.mark.parametrize(
     ("spec", "field", "words"),
     [
-        ({"kind": "guess"}, "kind", "Invalid enum value"),
+        ({"kind": "guess"}, "kind", "“guess” is none of the words"),
         ({"kind": "jmespath"}, "expression", "the expression is empty"),
         ({"kind": "jmespath", "expression": "a["}, "expression", "is no JMESPath"),
         ({"kind": "jmespath", "expression": "[" * 400}, "expression", "is no JMESPath"),
@@ -51,8 +51,8 @@ from apps.engine.extraction import (
         ({"kind": "label", "labels": ["A b", "a  B"]}, "labels", "Two labels differ"),
         ({"kind": "last_tool_call", "tool": "x" * 501}, "tool", "at most 500"),
         ({"kind": "last_tool_call", "arguments": [""]}, "arguments", "1 to 200"),
-        ({"normalisers": ["round"]}, "normalisers", "Invalid enum value"),
-        ({"other": 1}, "", "unknown field"),
+        ({"normalisers": ["round"]}, "normalisers", "“round” is none of the words"),
+        ({"other": 1}, "", "A field “other” is not known."),
         ([], "", "Expected"),
     ],
 )
@@ -84,22 +84,22 @@ def test_equal_definitions_have_one_encoding():
     [
         (
             {"kind": "jmespath", "expression": "route", "normalisers": ["case"]},
-            "The field `route` of the output, upper and lower case alike.",
+            "The field “route” of the output, upper and lower case alike.",
         ),
         (
             {"kind": "jmespath", "expression": "a.b", "source": "arguments",
              "tool": "pay|refund", "normalisers": [], "of": "each"},
-            "What is found at `a.b` in the arguments of the last call of `pay` or "
-            "`refund`, in each of its invocations.",
+            "What is found at “a.b” in the arguments of the last call of “pay” or "
+            "“refund”, in each of its invocations.",
         ),
         (
             {"kind": "regex", "expression": "x+", "place": "first", "normalisers": [],
              "of": "first"},
-            "The first match of `x+` in the output, in its first invocation.",
+            "The first match of “x+” in the output, in its first invocation.",
         ),
         (
             {"kind": "last_tool_call", "arguments": ["a", "b"], "normalisers": ["id"]},
-            "The last call of any tool with `a`, `b`, ids alike with or without "
+            "The last call of any tool with “a”, “b”, ids alike with or without "
             "separators.",
         ),
         (
