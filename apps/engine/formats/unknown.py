@@ -44,9 +44,7 @@ _ADVICE: Final = "Choose the format yourself if you know it."
 def why_unknown(source: Source) -> str:
     """Return a sentence on why no format was recognised, with the likely cause."""
     if not source.is_text:
-        return (
-            _kind_of(source.head, 1) or "This is a binary file of no kind that is read."
-        )
+        return _kind_of(source.head, 1) or _why_binary(source.head)
     # A small PDF has no byte that no text has.
     kind = _kind_of(source.head, _LONG_MAGIC)
     if kind:
@@ -63,6 +61,22 @@ def _kind_of(head: bytes, shortest: int) -> str | None:
         if len(magic) >= shortest and head.startswith(magic):
             return f"This is {words}, not a trace file."
     return None
+
+
+def _why_binary(head: bytes) -> str:
+    """Return a sentence on a file that is no text and of no known kind."""
+    if not head.strip(b"\0"):
+        # A tar without members is two blocks of them, and what pads it.
+        return (
+            "This file holds nothing but NUL bytes, as an empty archive (.tar) does: "
+            "there is no trace in it."
+        )
+    if head.lstrip()[:1] in {b"{", b"["} and b"\0" in head:
+        return (
+            "The file begins like JSON and holds NUL bytes, which no text has: the "
+            f"first is byte {head.index(0):,}. Save it as UTF-8 text."
+        )
+    return "This is a binary file of no kind that is read."
 
 
 def _why_no_table(source: Source) -> str | None:

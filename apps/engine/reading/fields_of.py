@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from apps.engine.reading.clock import LARGEST, any_time_ns
 from apps.engine.reading.json_gate import RefusedRecord
 from apps.engine.reading.text_limits import Remarks, clip
-from apps.engine.reading.token_counts import whole_number
+from apps.engine.reading.token_counts import as_whole
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -54,8 +54,8 @@ class Fields:
         value = self._value.get(key)
         if value is None:
             return None
-        count = whole_number(value)
-        if count is None:
+        count = as_whole(value)
+        if count is None or not 0 <= count <= LARGEST:
             raise self.refusal(
                 key, f"a whole number from 0 to {LARGEST} or null was expected"
             )

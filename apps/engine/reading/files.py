@@ -30,6 +30,7 @@ from apps.engine.reading.bytestream import open_source
 from apps.engine.reading.companions import why_beside
 from apps.engine.reading.json_words import excerpt
 from apps.engine.reading.members import place_of
+from apps.engine.reading.token_counts import OutOfRange
 from apps.engine.reading.unpack import Meter, TooLarge
 from apps.engine.trace import Trace
 
@@ -71,13 +72,34 @@ def read_with(
         if reader is None:
             raise UnreadableTrace(readers.why_none(source))
         yield Opened("", reader.slug, reader.version)
-        yield from reader.read(source)
+        yield from _with_numbers(reader.read(source))
 
 
 def read_members(readers: Readers, archive: Archive) -> Generator[Item, None, None]:
     """Yield what the files of an opened archive hold, and close it; else `read_with`."""
     with closing(archive):
-        yield from _Members(archive, readers).items()
+        yield from _with_numbers(_Members(archive, readers).items())
+
+
+def _with_numbers(items: Iterator[Item]) -> Iterator[Item]:
+    """Yield the items, and at the end a note on numbers that were out of range."""
+    found = OutOfRange()
+    while True:
+        # Watched only while a reader works: between items the caller's code runs.
+        with found.watched():
+            item = next(items, None)
+        if item is None:
+            break
+        if isinstance(item, Trace):
+            found.end_trace()
+        yield item
+    if found.count:
+        yield Note(
+            code="out_of_range",
+            sentence="Whole numbers outside of 0 to 2^63-1 where a count belongs were "
+            f"read as not recorded. First: {found.first}.",
+            count=found.count,
+        )
 
 
 class _NotATrace(Exception):

@@ -28,7 +28,7 @@ from apps.engine.reading.offered import offered_tools
 from apps.engine.reading.other_answers import other_answer
 from apps.engine.reading.recorded import mapping, word
 from apps.engine.reading.token_counts import whole_number
-from apps.engine.reading.usage_fields import usage_counts
+from apps.engine.reading.usage_fields import tells_output, usage_counts
 
 Fields = dict[str, Any]
 
@@ -115,7 +115,7 @@ def answer_in(record: Any) -> Answer | None:
     is_call = not record.keys().isdisjoint(_ASKS | {"prompt"}) and (
         isinstance(usage, dict) or {"prompt_tokens", "model"} <= record.keys()
     )
-    if is_call and (text is not None or counts.output_total is not None):
+    if is_call and (text is not None or tells_output(counted)):
         return Answer(text=text, counts=counts)
     return Answer() if is_failed(record) else None
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from apps.engine.reading.token_counts import Counts, whole_number, with_cache
+from apps.engine.reading.token_counts import Counts, as_whole, whole_number, with_cache
 
 _INPUT: Final = (
     "prompt_tokens", "input_tokens", "inputTokens", "promptTokens", "request_tokens",
@@ -74,6 +74,11 @@ def usage_counts(usage: Any, source: str = "usage") -> Counts:
         total=_first(usage, _TOTAL)[0],
         source=f"{source}.{key}" if key else None,
     )
+
+
+def tells_output(usage: dict[str, Any]) -> bool:
+    """Whether a usage has a number for the output, be it out of the range of counts."""
+    return any(as_whole(usage.get(key)) is not None for key in _OUTPUT)
 
 
 @cache

@@ -24,7 +24,14 @@ from apps.web.words import number_in_words
 
 # Notes about bytes and values that were changed so that they could be read.
 CORRECTIONS: Final = frozenset(
-    {"not_utf8", "decoded", "duplicate_keys", "not_finite", "replaced_characters"}
+    {
+        "not_utf8",
+        "decoded",
+        "duplicate_keys",
+        "not_finite",
+        "out_of_range",
+        "replaced_characters",
+    }
 )
 USAGE_WORDS: Final = {
     UsageState.REPORTED: ("reported", "input and output counts are there"),
