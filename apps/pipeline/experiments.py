@@ -66,7 +66,7 @@ def result_of(batch: Batch) -> str:
         ]
     if breaches:
         told.append(f"{breaches:,} tried to reach outside of their run.")
-    return " ".join([*told, *_compared(batch, rows)])
+    return " ".join(filter(None, [*told, *_compared(batch, rows)]))
 
 
 def _compared(batch: Batch, rows: Sequence[GroupRow]) -> list[str]:

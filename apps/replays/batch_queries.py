@@ -10,7 +10,17 @@ from datetime import datetime
 from typing import Final
 
 import msgspec
-from django.db.models import Count, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import (
+    Count,
+    Exists,
+    Max,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+)
 
 from apps.agents.models import Agent
 from apps.agents.queries import agents_behind, agents_of_keys
@@ -335,11 +345,21 @@ def levels_of(group_ids: Collection[int]) -> dict[int, dict[str, int]]:
     return found
 
 
-def numbers_of_batches(project_id: int) -> tuple[int, int]:
-    """How many batches a project has, and how many runs were planned. One query."""
-    rows = Batch.objects.filter(project_id=project_id)
-    found = rows.aggregate(batches=Count("pk"), runs=Sum("run_count", default=0))
-    return found["batches"], found["runs"]
+def numbers_of_batches(project_id: int) -> tuple[int, int, int]:
+    """How many batches a project has, their planned runs, and how many batches ran.
+
+    A batch ran once one of its runs was executed, well or not. One query.
+    """
+    executed = Run.objects.filter(batch=OuterRef("pk"), state__in=_EXECUTED)
+    rows = Batch.objects.filter(project_id=project_id).annotate(
+        was_run=Exists(executed)
+    )
+    found = rows.aggregate(
+        batches=Count("pk"),
+        runs=Sum("run_count", default=0),
+        ran=Count("pk", filter=Q(was_run=True)),
+    )
+    return found["batches"], found["runs"], found["ran"]
 
 
 def is_memory(batch: Batch) -> bool:

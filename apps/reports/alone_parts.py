@@ -54,7 +54,7 @@ def alones_of(
 
     `names` are the ids of agents by their recorded keys, `agents` these agents by id.
     """
-    batches, runs = numbers_of_batches(project_id)
+    batches, runs, ran = numbers_of_batches(project_id)
     if not batches:
         return AlonesPart()
     found = counting_groups(project_id, most=MAX_GROUPS + 1)
@@ -68,6 +68,7 @@ def alones_of(
     return AlonesPart(
         batches=batches,
         runs=runs,
+        ran=ran,
         groups=tuple(_group(row, known) for row in replays),
         has_more=len(found) > MAX_GROUPS,
         recalls=_recalls(rows, known),

@@ -314,11 +314,13 @@ class RecallPart(msgspec.Struct, frozen=True):
 class AlonesPart(msgspec.Struct, frozen=True):
     """What replays say: `groups` and `recalls` count in verdicts, the newest first.
 
-    `batches` with `runs` were ever planned; `has_more` groups are not listed.
+    `batches` with `runs` were ever planned, and of `ran` of them at least one run was
+    executed; `has_more` groups are not listed.
     """
 
     batches: int = 0
     runs: int = 0
+    ran: int = 0
     groups: tuple[AlonePart, ...] = ()
     has_more: bool = False
     recalls: tuple[RecallPart, ...] = ()

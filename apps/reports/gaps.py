@@ -7,13 +7,15 @@ from typing import Final
 
 from apps.engine.consistency import Stability
 from apps.engine.masking import Colour
-from apps.reports.assessment import AgentPart, AssessmentPart
+from apps.reports.assessment import AgentPart, AlonesPart, AssessmentPart
 from apps.reports.document import CheckPart, CountsPart, UploadPart
 from apps.reports.words import number, percent, plural
 
 _MAX_NAMES: Final = 12
 _MAX_GAPS: Final = 40
-_REPLAYED = "Nothing was replayed: all evidence is from traces as they were recorded."
+NOTHING_REPLAYED: Final = (
+    "Nothing was replayed: all evidence is from traces as they were recorded."
+)
 
 
 def not_checked(
@@ -32,7 +34,7 @@ def not_checked(
         *_about_outcomes(counts),
         *_about_uploads(uploads),
         *_about_checks(checks),
-        _REPLAYED,
+        *_about_replays(found.alone),
     )
 
 
@@ -108,6 +110,20 @@ def _about_tasks(found: AssessmentPart) -> Iterator[str]:
         )
     if not found.memory.facts:
         yield "Memory: no fact was declared or seen to be used again."
+
+
+def _about_replays(alone: AlonesPart) -> Iterator[str]:
+    """What is missing of replays: none was planned, or none of what was ever ran."""
+    if not alone.batches:
+        yield NOTHING_REPLAYED
+    elif not alone.ran:
+        batches = (
+            "1 batch" if alone.batches == 1 else f"{number(alone.batches)} batches"
+        )
+        yield (
+            f"Nothing was replayed: of {batches} with {plural(alone.runs, 'planned run')} "
+            "none was executed. All evidence is from traces as they were recorded."
+        )
 
 
 def _listed(names: Sequence[str], total: int | None = None) -> str:

@@ -67,6 +67,16 @@ def test_what_a_memory_test_gave_a_signal_is_its_recall(memory_test):
     assert "alone it decides" not in said
 
 
+@pytest.mark.parametrize("why", ["", "The cap of 100 calls was reached."])
+def test_what_ended_early_without_a_reason_is_told_with_single_blanks(memory_test, why):
+    memory_test.state, memory_test.stopped_why = "cancelled", why
+    said = result_of(memory_test)
+    assert said.startswith("“")
+    assert "was cancelled after 15 runs of 15, of which 15 finished. " in said
+    assert why in said
+    assert "  " not in said
+
+
 def test_a_price_that_is_not_known_is_no_zero(door):
     batch = Batch.objects.get(name="Alone")
     Batch.objects.filter(pk=batch.pk).update(is_money_known=False)

@@ -24,6 +24,7 @@ from apps.reports.document import (
     TracePart,
     UploadPart,
 )
+from apps.reports.gaps import NOTHING_REPLAYED
 from apps.reports.rates import rate_of
 
 NOT_ASSESSED = HeadlinePart(
@@ -317,7 +318,7 @@ def document(**changes: Any) -> dict[str, Any]:
         uploads=(upload(),),
         not_checked=(
             "Usage is missing on 2,310 of 2,310 model calls (100 %).",
-            "Nothing was replayed.",
+            NOTHING_REPLAYED,
         ),
         left_out=(),
     )

@@ -13,6 +13,7 @@ from apps.replays.models import Group
 from apps.reports import markdown
 from apps.reports.assessing import assessment_of
 from apps.reports.document import read
+from apps.reports.gaps import NOTHING_REPLAYED
 from apps.reports.operations import freeze
 from apps.reports.queries import document_of
 from apps.review.queries import QueueFilter
@@ -110,3 +111,25 @@ def test_more_groups_cost_no_more_queries(project, agent):
     scored(project)
     assert len(assessment_of(project.pk).alone.groups) == 7
     assert queries() == before
+
+
+def test_a_report_of_replays_does_not_say_that_nothing_was_replayed(project):
+    text = markdown.render(document(project))
+    assert "1 batch of replays with 5 runs." in text
+    assert "Nothing was replayed" not in text
+
+
+def test_a_report_without_replays_says_that_nothing_was_replayed():
+    empty = make_masked_desk(times=2)
+    assert NOTHING_REPLAYED in document(empty)["not_checked"]
+
+
+def test_a_batch_that_was_never_executed_is_said_to_be_no_replay(project):
+    desk = make_masked_desk(times=2)
+    one = Agent.objects.get(project=desk, key="memory")
+    new_batch(one, make_frozen_case(one, input="a letter"), repeats=2)
+    said = [line for line in document(desk)["not_checked"] if "replayed" in line]
+    assert said == [
+        "Nothing was replayed: of 1 batch with 2 planned runs none was executed. All "
+        "evidence is from traces as they were recorded."
+    ]
