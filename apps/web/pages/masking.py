@@ -28,6 +28,7 @@ from apps.web.access import Place
 MOST_MASKED = 20
 MOST_CHANGES = 6
 MOST_GAPS = 6
+MOST_UNREAD = 3
 MOST_AGENTS = 12
 _ALONE = "alone_"
 
@@ -76,7 +77,8 @@ class MaskingPart(msgspec.Struct, frozen=True):
     """Verdicts of the agents of a project beside its outcomes.
 
     `tone` colours the headline; `unwritten` is the agent to begin with where no agent
-    has a contract. `passed_tasks` are those whose trials all passed, of all with a known
+    has a contract. `unread` says what is asked of the whole and cannot be read, which
+    may be why the headline is what it is. `passed_tasks` are those whose trials all passed, of all with a known
     outcome, mixed ones too. `last` is what the newest upload brought.
     """
 
@@ -86,6 +88,7 @@ class MaskingPart(msgspec.Struct, frozen=True):
     note: str
     masked: list[MaskedRow]
     more_masked: int
+    unread: list[str]
     mirrors: list[GapRow]
     changes: list[Change]
     gaps: list[GapRow]
@@ -112,7 +115,10 @@ def masking_part(place: Place, upload: Upload | None) -> MaskingPart | None:
     ids = {name: pk for pk, name in names.items()}
     report = standing.report
     rows = [_agent_row(row, names[row.agent_id]) for row in verdicts]
-    mirrors, gaps = _gaps(report.gaps, ids)
+    unread = _unread(report.gaps)[:MOST_UNREAD]
+    mirrors, gaps = _gaps(
+        [one for one in report.gaps if one.sentence not in unread], ids
+    )
     tone, symbol = _tone(report.maskings, rows, standing)
     mixed = mixed_tasks(place.project.pk)
     return MaskingPart(
@@ -122,6 +128,7 @@ def masking_part(place: Place, upload: Upload | None) -> MaskingPart | None:
         note=_note(report.maskings, standing),
         masked=[_masked_row(one, ids) for one in report.maskings[:MOST_MASKED]],
         more_masked=max(0, len(report.maskings) - MOST_MASKED),
+        unread=unread,
         mirrors=mirrors,
         changes=_newest(standing.changes)[:MOST_CHANGES],
         gaps=gaps[:MOST_GAPS],
@@ -225,6 +232,11 @@ def _gaps(
     )
 
 
+def _unread(gaps: Sequence[Gap]) -> list[str]:
+    """What is asked of the whole and cannot be read."""
+    return [one.sentence for one in gaps if one.kind is GapKind.DEFINITION_UNREAD]
+
+
 def _act(gap: Gap) -> str:
     is_unwritten = gap.reason and gap.reason.code is ReasonCode.NO_CONTRACT
     return "Write a contract" if is_unwritten else "Open the agent"
@@ -246,11 +258,13 @@ def _agent_row(row: AgentVerdict, name: str) -> AgentRow:
     )
 
 
-def _contracts(found: dict[str, int]) -> str:
+def _contracts(found: dict[str, Any]) -> str:
     """In how many of their applications the contracts held."""
     if not found.get("contracts"):
         return "none"
     applied = sum(found.get(name, 0) for name in ("held", "broken", "undecided"))
+    if not applied and found.get("unread"):
+        return "none that can be read applied"
     if applied and applied == found.get("undecided"):
         # A share of 0 % would say that contracts broke.
         return f"none of {applied:,} could be decided"

@@ -38,6 +38,15 @@ class OverviewPage(msgspec.Struct, frozen=True):
     masking: MaskingPart | None
     scoring: ScoringState
 
+    @property
+    def is_recorded_otherwise(self) -> bool:
+        """Whether the files tell other outcomes than what is expected makes of them."""
+        if self.masking is None:
+            return False
+        scored = self.masking.standing.traces.counts
+        recorded = self.outcomes.get("pass", 0), self.outcomes.get("fail", 0)
+        return recorded != (scored.passed, scored.failed)
+
 
 def overview_page(place: Place) -> OverviewPage:
     """The overview of the place's project."""
