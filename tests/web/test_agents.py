@@ -213,6 +213,12 @@ class TestOneAgent:
 
 
 class TestNames:
+    def test_no_agent_is_chosen_until_somebody_chooses_one(self, web, project):
+        page = text(web.get(url(project, "agent", agent("writer").pk)))
+        empty = 'required><option value="">choose an agent</option>'
+        assert f'<select id="into" name="into" {empty}' in page
+        assert "selected" not in page.split('id="into"')[1].split("</select>")[0]
+
     def test_a_merge_moves_the_names_and_its_history_undoes_it(self, web, project):
         writer, memory = agent("writer"), agent("memory")
         answer = web.post(
