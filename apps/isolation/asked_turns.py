@@ -6,7 +6,7 @@ back; so what is tried is the target with this history.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -20,7 +20,7 @@ from apps.engine.memory_tests import (
     ran_of,
 )
 from apps.engine.replay.case import Case
-from apps.engine.replay.run import Ending, Proof, Ran
+from apps.engine.replay.run import UNKNOWN, Ending, Proof, Ran
 
 Ask = Callable[[Case], Ran]
 """Runs the target on one case, as in a run of its own."""
@@ -58,8 +58,8 @@ class AskedTurns:
     def ran(self, record: TrialRecord) -> Ran:
         """The whole trial as one attempt; without a turn it is one of nothing."""
         if not self._rans:
-            return ran_of(record, Proof(level="none"))
-        whole = ran_of(record, self._rans[-1].proof)
+            return ran_of(record, Proof(level=UNKNOWN))
+        whole = ran_of(record, _proof_of([one.proof for one in self._rans]))
         return msgspec.structs.replace(
             whole,
             ending=whole.ending if whole.error is None else self._ending(whole),
@@ -72,6 +72,28 @@ class AskedTurns:
     def _ending(self, whole: Ran) -> Ending:
         last = self._rans[-1].ending
         return whole.ending if last is Ending.FINISHED else last
+
+
+def _proof_of(turns: Sequence[Proof]) -> Proof:
+    """The proof of all turns: what they counted is added up.
+
+    The hashes of the input are those of the first turn that changed its own, else of
+    the last one; a recording is left over where no turn asked for it.
+    """
+    changed = (one for one in turns if one.input_after not in {"", one.input_before})
+    shown = next(changed, turns[-1])
+    left = set.intersection(*[set(one.unconsumed) for one in turns])
+    return msgspec.structs.replace(
+        turns[-1],
+        input_before=shown.input_before,
+        input_after=shown.input_after,
+        state_copy=turns[0].state_copy,
+        real_calls=sum(one.real_calls for one in turns),
+        stubbed_calls=sum(one.stubbed_calls for one in turns),
+        missed_calls=sum(one.missed_calls for one in turns),
+        unconsumed=tuple(sorted(left)),
+        intended_writes=sum(one.intended_writes for one in turns),
+    )
 
 
 class _WithState:

@@ -16,19 +16,30 @@ from typing import Any, Final
 import msgspec
 import zstandard
 from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db.models import Sum
 
 from apps.accounts.models import Project
 from apps.engine.formats.evalsite_writer import dump
 from apps.engine.replay.recording import RunTitle, trace_of
 from apps.engine.replay.retrying import may_have_been_billed
-from apps.engine.replay.run import Ending, ErrorKind, ModelCalled, Proof, Ran, RunError
+from apps.engine.replay.run import (
+    UNKNOWN,
+    Ending,
+    ErrorKind,
+    ModelCalled,
+    Proof,
+    Ran,
+    RunError,
+    told_proof,
+)
 from apps.engine.trace import Trace
 from apps.isolation.hooks import NotNow
 from apps.pipeline.privacy import Privacy
 from apps.pipeline.replay_calls import Calls, Price, cost_of, used_tokens
+from apps.pipeline.replay_local import limits_of
 from apps.pipeline.replay_orders import Order
 from apps.pipeline.scoring import wake_scoring
-from apps.replays.models import Batch
+from apps.replays.models import Batch, RunAttempt
 from apps.replays.newest import let_count
 from apps.replays.running import (
     PUT_BACK,
@@ -74,12 +85,12 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def nothing_made(ending: Ending, kind: ErrorKind, sentence: str) -> Ran:
-    """An attempt of which no driver tells anything."""
+    """An attempt of which no driver tells anything: what it did is not known."""
     now = time.time_ns()
     return Ran(
         ending=ending,
         error=RunError(kind=kind, sentence=sentence),
-        proof=Proof(level="none"),
+        proof=Proof(level=UNKNOWN),
         start_ns=now,
         end_ns=now,
     )
@@ -112,10 +123,11 @@ def give_up(claim: RunClaim, why: str) -> RunState:
     end = AttemptEnd(
         ending=RunState.FAILED.value, error_kind=ErrorKind.OURS.value, sentence=sentence
     )
-    columns = {"error_kind": end.error_kind, "sentence": sentence}
+    columns: dict[str, Any] = {"error_kind": end.error_kind, "sentence": sentence}
 
     def write() -> RunState:
         with transaction.atomic():
+            columns["calls"] = _calls_of_attempts(claim)
             _end(claim, RunEnd(state=RunState.FAILED, columns=columns), end)
         return RunState.FAILED
 
@@ -144,6 +156,13 @@ def _end(claim: RunClaim, run: RunEnd, attempt: AttemptEnd) -> None:
         wake_scoring(project_id=claim.project_id)
 
 
+def _calls_of_attempts(claim: RunClaim) -> int:
+    """How many calls all attempts at a run have begun."""
+    rows = RunAttempt.objects.filter(run_id=claim.run_id)
+    calls: int = rows.aggregate(calls=Sum("calls", default=0))["calls"]
+    return calls
+
+
 def _project_of(claim: RunClaim) -> Project:
     """The project of a run; raises `LostRun` where it was deleted meanwhile."""
     project = Project.objects.filter(pk=claim.project_id).first()
@@ -160,7 +179,7 @@ class _Ending:
     ) -> None:
         self._claim = claim
         self._order = order
-        self._done = done
+        self._done = msgspec.structs.replace(done, ran=_limited(done.ran, order))
         self._now = now
         self._state = _state_of(done)
 
@@ -213,14 +232,19 @@ class _Ending:
             "level": ran.proof.level,
             "has_breach": ran.has_breach,
             "effects": privacy.value(msgspec.to_builtins(ran.effects)),
-            "proof": storable(msgspec.to_builtins(ran.proof)),
+            "proof": storable(told_proof(ran.proof)),
             "judged": storable(self._done.judged),
             "printed": privacy.printed(ran.printed),
-            "calls": self._done.calls,
+            "calls": self._calls(),
             "input_tokens": given,
             "output_tokens": made,
             "money": money,
         }
+
+    def _calls(self) -> int:
+        """How many calls it made; of one that is given up those of all attempts."""
+        claim = self._claim
+        return _calls_of_attempts(claim) if claim.is_hopeless else self._done.calls
 
     def _attempt(self, columns: dict[str, Any]) -> AttemptEnd:
         error = self._done.ran.error
@@ -230,6 +254,15 @@ class _Ending:
             sentence=columns["sentence"],
             retry_after=None if error is None else error.retry_after,
         )
+
+
+def _limited(ran: Ran, order: Order) -> Ran:
+    """The run; where no record came back, with the limits that it had."""
+    if ran.proof.level != UNKNOWN:
+        return ran
+    seconds = order.settings.get("seconds", order.limits.seconds)
+    proof = msgspec.structs.replace(ran.proof, limits=limits_of(order, seconds))
+    return msgspec.structs.replace(ran, proof=proof)
 
 
 def _state_of(done: Done) -> RunState:

@@ -17,7 +17,7 @@ from apps.engine.memory_tests import (
     decoded_memory_test,
     sentences_of,
 )
-from apps.engine.replay.run import Effect, Proof
+from apps.engine.replay.run import UNKNOWN, Effect, Proof
 from apps.replays.batch_queries import judged_runs
 from apps.replays.models import Batch, Run, RunAttempt
 from apps.replays.transitions import EXECUTED
@@ -26,6 +26,7 @@ LEVELS: Final = {
     "namespaces": "namespaces, Landlock and seccomp",
     "landlock_seccomp": "Landlock and seccomp",
     "none": "no isolation of the process",
+    UNKNOWN: "not known: no record came back",
 }
 """The levels of isolation that are reached here; others say it in words themselves."""
 _AT_ONCE: Final = 200

@@ -129,6 +129,15 @@ class TestARun:
             web.get(url(project, "replay-run", run_of(batch, 1).pk))
         )
 
+    def test_an_input_that_was_never_given_back_is_not_called_changed(
+        self, web, project, batch
+    ):
+        run = run_of(batch, 1)
+        Run.objects.filter(pk=run.pk).update(proof={**run.proof, "input_after": ""})
+        page = text(web.get(url(project, "replay-run", run.pk)))
+        assert "whether it changed is not known" in page
+        assert "changed during the run" not in page
+
     def test_what_it_printed_is_shown_with_its_control_characters(
         self, web, project, batch
     ):

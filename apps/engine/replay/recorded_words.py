@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from apps.engine.consistency import counted
-from apps.engine.replay.run import AnswerSource, Ending, Ran, ToolCalled
+from apps.engine.replay.run import UNKNOWN, AnswerSource, Ending, Ran, ToolCalled
 
 _ENDED: Final = {
     Ending.FAILED: "It failed",
@@ -70,8 +70,10 @@ def _tools(ran: Ran) -> Iterator[str]:
 
 
 def _isolation(ran: Ran) -> Iterator[str]:
-    level = ran.proof.level or "not known"
-    yield f"Isolation level reached: {level}."
+    if ran.proof.level == UNKNOWN:
+        yield "No record came back: neither isolation nor calls of tools are known."
+    else:
+        yield f"Isolation level reached: {ran.proof.level or 'not known'}."
     if ran.proof.not_walled:
         open_ends = "; ".join(one.rstrip(".") for one in ran.proof.not_walled)
         yield f"What isolation leaves open: {open_ends}."

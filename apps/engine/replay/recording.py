@@ -27,6 +27,7 @@ from apps.engine.replay.run import (
     TargetKind,
     ToolAnswer,
     ToolCalled,
+    told_proof,
 )
 from apps.engine.trace import (
     AgentInvocation,
@@ -325,7 +326,6 @@ def _breach(effect: Effect) -> str:
 
 
 def _metadata(case: Case, ran: Ran, title: RunTitle) -> dict[str, Any]:
-    proof: dict[str, Any] = msgspec.to_builtins(ran.proof)
     return {
         "case": {"name": case.name, "hash": case_hash(case)},
         "target": {"kind": title.target.value, "name": title.target_name},
@@ -334,5 +334,5 @@ def _metadata(case: Case, ran: Ran, title: RunTitle) -> dict[str, Any]:
         "error": None if ran.error is None else msgspec.to_builtins(ran.error),
         "level": ran.proof.level,
         "has_breach": ran.has_breach,
-        "proof": proof,
+        "proof": told_proof(ran.proof),
     }

@@ -7,7 +7,7 @@ recorded, never zero.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -212,10 +212,15 @@ class Ending(StrEnum):
     STOPPED = "stopped"
 
 
+UNKNOWN: Final = "unknown"
+"""The level of a run of which no record came back: nothing that it did is known."""
+
+
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """What shows that a run touched nothing real.
 
-    `level` is the isolation reached, `wall` the layers in words. Hashes are SHA-256
+    `level` is the isolation reached, `wall` the layers in words. Where it is `UNKNOWN`
+    the counts are not known either, whatever stands in them. Hashes are SHA-256
     in hex; `input_after` differs from `input_before` where the agent changed what it
     was given. `real_calls` counts calls of real tools, which is always 0 here: what is
     counted is what the stubs answered, what they missed, and what was never asked for.
@@ -235,6 +240,14 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     intended_writes: int = 0
     versions: dict[str, str] = {}
     limits: Limits = Limits()
+
+
+def told_proof(proof: Proof) -> dict[str, Any]:
+    """A proof as JSON values; of one that is not known its level and limits alone."""
+    value: dict[str, Any] = msgspec.to_builtins(proof)
+    if proof.level != UNKNOWN:
+        return value
+    return {name: value[name] for name in ("level", "limits")}
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):

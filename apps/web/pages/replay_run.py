@@ -10,12 +10,13 @@ import msgspec
 
 from apps.agents.queries import agent_now
 from apps.engine.replay.case import Case
-from apps.engine.replay.run import Effect, Proof, TargetKind
+from apps.engine.replay.run import UNKNOWN, Effect, Proof, TargetKind
 from apps.engine.trace import Step, StepKind, StepStatus, ToolCall
 from apps.replays.batch_queries import attempts_of, is_memory, stub_calls_of
 from apps.replays.cases import case_of
 from apps.replays.models import Run, RunAttempt
 from apps.replays.results import effects_of, proof_of
+from apps.replays.transitions import EXECUTED
 from apps.reports.inert import visible
 from apps.traces.codec import StoredBody
 from apps.traces.queries import bodies_between, steps_of
@@ -126,6 +127,13 @@ class RunPage(msgspec.Struct, frozen=True):
     usage: str
     judged: list[TrialLine]
     more_steps: bool
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether no record came back, so that nothing it did is known."""
+        if self.proof is None:
+            return self.run.state in EXECUTED
+        return self.proof.proof.level == UNKNOWN
 
 
 def run_page(place: Place, run: Run) -> RunPage:

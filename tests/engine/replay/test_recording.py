@@ -17,6 +17,7 @@ from apps.engine.extraction import DecisionKind, DecisionSpec, DecisionState, ex
 from apps.engine.replay.case import Case, RecordedCall, case_hash
 from apps.engine.replay.recording import STATUSES, RunTitle, trace_of
 from apps.engine.replay.run import (
+    UNKNOWN,
     AnswerSource,
     Effect,
     EffectKind,
@@ -201,6 +202,16 @@ def test_metadata_and_notes_say_how_the_run_was_made():
         "1 recorded tool call was not made.",
         "Isolation level reached: namespaces.",
         "What isolation leaves open: CPU contention.",
+    )
+
+
+def test_a_run_of_which_no_record_came_back_is_not_said_to_have_called_nothing():
+    error = RunError(kind=ErrorKind.CRASHED, sentence="It ended its worker 3 times.")
+    ran = Ran(ending=Ending.FAILED, error=error, proof=Proof(level=UNKNOWN))
+    trace = trace_of(CASE, ran, TITLE)
+    assert set(trace.metadata["replay"]["proof"]) == {"level", "limits"}
+    assert trace.notes[-1] == (
+        "No record came back: neither isolation nor calls of tools are known."
     )
 
 
