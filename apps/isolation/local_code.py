@@ -48,6 +48,10 @@ Clock = Callable[[], int]
 _T = TypeVar("_T")
 _MOST_MESSAGES: Final = 5_000
 
+_COPY_OF_A_COMMAND: Final = (
+    "A command is handed a copy of its input as text: its hash is the same afterwards "
+    "whatever it does with that copy."
+)
 _ENDINGS: Final = {
     Cancelled: (Ending.CANCELLED, ErrorKind.CANCELLED),
     OverBudget: (Ending.OVER_BUDGET, ErrorKind.BUDGET),
@@ -360,7 +364,7 @@ class _Record:
         return Proof(
             level=str(reached.level),
             wall=reached.wall,
-            not_walled=reached.not_walled,
+            not_walled=(*reached.not_walled, *self._not_seen()),
             input_before=last.input_before if last else "",
             input_after=last.input_after if last else "",
             state_copy="" if case.state is None else hash_of(case.state),
@@ -372,3 +376,6 @@ class _Record:
             versions=reached.versions,
             limits=self._order.sandbox.limits,
         )
+
+    def _not_seen(self) -> tuple[str, ...]:
+        return (_COPY_OF_A_COMMAND,) if self._order.sandbox.is_command else ()

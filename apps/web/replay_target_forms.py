@@ -38,8 +38,11 @@ EXPLAINED: Final = {
         "stubs. Its folder is one that the operator listed."
     ),
     TargetKind.COMMAND: (
-        "A program of yours runs in the sandbox and reads the case as JSON on standard "
-        "input."
+        "A program of yours runs in the sandbox. The case comes as one line of JSON on "
+        "its standard input, which stays open: read a line, and not to the end. A line "
+        '{"ask": "tool", "tool": …, "arguments": …} that it prints asks for a tool, and '
+        'the answer comes as a line with "result" or "error". The line {"output": …, '
+        '"state": …} is its answer; without one, all that it printed is.'
     ),
     TargetKind.RECORDED: (
         "The agent cannot be run alone. Its trials in the traces are what there is; this "

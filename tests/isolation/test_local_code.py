@@ -96,6 +96,14 @@ def test_a_command_is_recorded_in_the_same_way():
     assert ran.proof.input_before == ran.proof.input_after
 
 
+def test_only_of_a_command_it_is_said_that_its_input_hash_shows_nothing():
+    command = run_command(local(("/bin/sh", "-c", "true")), **hooks())
+    function = run_callable(local("good:plain"), **hooks())
+    said = "A command is handed a copy of its input"
+    assert any(one.startswith(said) for one in command.proof.not_walled)
+    assert not any(one.startswith(said) for one in function.proof.not_walled)
+
+
 ENDS = [
     (ToolAnswer(source="miss", stops=True, note="Nothing fits."), "stopped", "stopped"),
     (OverBudget("The budget is spent."), "over_budget", "budget"),

@@ -80,6 +80,16 @@ def test_a_target_of_each_kind_is_made_changed_and_used_again(web, project, agen
     assert web.post(again, {"version": "9" * 19}).status_code == 400
 
 
+def test_the_form_of_a_command_says_how_it_is_talked_to(web, project, agent):
+    page = text(web.get(url(project, "replay-target-new") + "?kind=command"))
+    for words in (
+        "one line of JSON on its standard input, which stays open",
+        "{&quot;ask&quot;: &quot;tool&quot;, &quot;tool&quot;: …, &quot;arguments&quot;: …}",
+        "{&quot;output&quot;: …, &quot;state&quot;: …} is its answer",
+    ):
+        assert words in page
+
+
 @pytest.mark.parametrize(
     ("kind", "fields", "place", "said"),
     [

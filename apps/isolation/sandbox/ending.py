@@ -24,6 +24,10 @@ _TOLD_KINDS: Final = frozenset(
         *(ErrorKind.LIMIT, ErrorKind.CRASHED, ErrorKind.STOPPED),
     }
 )
+_WAITS: Final = (
+    "It had written nothing to its standard output: one that reads its standard input "
+    "to the end waits for ever, because the case is one line and the input stays open."
+)
 _EMPTY: Final[dict[str, Any]] = {
     "input": None,
     "messages": [],
@@ -163,7 +167,7 @@ def isolated(run: Ended) -> Isolated:
 def _outcome(run: Ended) -> tuple[Any, Any, RunError | None]:
     """Output and state, or why there are none."""
     if run.from_outside is not None:
-        return None, None, run.from_outside[1]
+        return None, None, _with_hint(run, run.from_outside[1])
     if run.final is None and run.order.is_command:
         return _said(run)
     if run.final is None:
@@ -179,6 +183,14 @@ def _outcome(run: Ended) -> tuple[Any, Any, RunError | None]:
             )
         return None, None, error
     return run.final.get("output"), run.final.get("state"), None
+
+
+def _with_hint(run: Ended, error: RunError) -> RunError:
+    """The error; of a command that said nothing in its time with what it may wait for."""
+    is_silent = not run.said.strip() and not run.ledger.after
+    if error.kind != ErrorKind.TIMED_OUT or not run.order.is_command or not is_silent:
+        return error
+    return msgspec.structs.replace(error, sentence=f"{error.sentence} {_WAITS}")
 
 
 def _said(run: Ended) -> tuple[Any, Any, RunError | None]:

@@ -90,6 +90,30 @@ def test_however_it_ends_there_is_a_sentence_for_it(name, ending, kind, words):
     assert found.end_ns > found.start_ns
 
 
+HINT = "reads its standard input to the end waits for ever"
+
+
+@pytest.mark.parametrize(
+    ("script", "is_hinted"),
+    [
+        ("x=$(cat)", True),
+        ("echo hello; x=$(cat)", False),
+        ('echo \'{"ask": "tool", "tool": "look"}\'; x=$(cat)', False),
+    ],
+)
+def test_a_command_that_is_silent_until_it_is_killed_is_told_what_it_may_wait_for(
+    script, is_hinted
+):
+    found = ran(("/bin/sh", "-c", script), seconds=0.7)
+    assert found.ending == "timed_out"
+    assert "had not answered after 0.7 s and was killed." in found.error.sentence
+    assert (HINT in found.error.sentence) is is_hinted
+
+
+def test_a_callable_that_sleeps_is_given_no_hint_on_standard_input():
+    assert HINT not in ran("defects:sleeps", seconds=0.7).error.sentence
+
+
 def test_a_module_that_is_not_there_is_named():
     found = ran("no_such_module_here:agent")
     assert found.error.kind == "target"
