@@ -7,6 +7,7 @@ from typing import Any
 from celery import shared_task
 from django.utils import timezone
 
+from apps.isolation.sandbox.scratch import remove_abandoned as remove_abandoned_runs
 from apps.live.operations import forget_spans
 from apps.pipeline import baselines, experiments, lineups, replays, scoring, shadows
 from apps.pipeline.heartbeat import kept_alive
@@ -93,9 +94,10 @@ def make_baseline(*, trace_set_id: int, **_later: Any) -> None:
 
 @shared_task(name="pipeline.remove_abandoned_files")
 def remove_abandoned_files(**_later: Any) -> None:
-    """Remove what uploads left behind that never came to their end, and old bytes."""
+    """Remove what uploads and replays left that never came to an end, and old bytes."""
     remove_abandoned()
     remove_abandoned_parts()
+    remove_abandoned_runs()
     forget_old_raw(now=timezone.now())
 
 

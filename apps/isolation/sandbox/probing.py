@@ -8,6 +8,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from functools import cache
 from typing import Final
@@ -30,6 +31,8 @@ from apps.isolation.sandbox.scratch import new_folder, remove_abandoned, remove_
 _SECONDS: Final = 30.0
 """A wall that is not up by then may be one that a busy machine was too slow for."""
 _KNOWN: Final[dict[Level, Way]] = {}
+_SECONDS_BETWEEN: Final = 600.0
+_TIDIED: Final[dict[str, float]] = {}
 
 
 def probe(at_most: Level = Level.NAMESPACES) -> Reached:
@@ -52,9 +55,9 @@ def best_way(at_most: Level) -> Way:
 
     It is kept in mind unless a better one was not up in time: that one is tried again.
     """
+    _tidy()
     if at_most in _KNOWN:
         return _KNOWN[at_most]
-    remove_abandoned()
     is_sure = True
     for way in _ways(at_most):
         try:
@@ -67,6 +70,17 @@ def best_way(at_most: Level) -> Way:
     if is_sure:
         _KNOWN[at_most] = way
     return way
+
+
+def _tidy() -> None:
+    """Remove what killed workers left, at most every few minutes of a process.
+
+    Before every run, for only a worker of replays is sure to see their folders.
+    """
+    now = time.monotonic()
+    if now >= _TIDIED.get("again_at", now):
+        _TIDIED["again_at"] = now + _SECONDS_BETWEEN
+        remove_abandoned()
 
 
 def check_level(reached: Reached, least: Level) -> None:

@@ -230,6 +230,21 @@ def test_the_folder_of_a_killed_worker_is_removed_and_no_other(tmp_path, monkeyp
     assert str(os.getpid()) in ours.name
 
 
+def test_what_killed_workers_left_is_looked_for_before_runs_and_not_each_time(
+    monkeypatch,
+):
+    looked: list[str] = []
+    monkeypatch.setattr(probing, "_KNOWN", {Level.NONE: Way(level=Level.NONE)})
+    monkeypatch.setattr(probing, "_TIDIED", {})
+    monkeypatch.setattr(probing, "remove_abandoned", lambda: looked.append("looked"))
+    for _ in range(3):
+        probing.best_way(Level.NONE)
+    assert len(looked) == 1
+    monkeypatch.setattr(probing, "_TIDIED", {"again_at": 0.0})
+    probing.best_way(Level.NONE)
+    assert len(looked) == 2
+
+
 def test_a_wall_that_a_busy_machine_was_too_slow_for_is_tried_again(monkeypatch):
     best, next_best = Way(level=Level.NAMESPACES), Way(level=Level.LANDLOCK_SECCOMP)
     tried: list[Way] = []
