@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Final
 
@@ -14,15 +14,24 @@ from apps.engine.agent_names import agent_key
 from apps.engine.conduct import conducts_of
 from apps.engine.replay.case import Case
 from apps.engine.replay.freezing import NothingToFreeze, frozen_case
+from apps.engine.trace import StepKind
 from apps.replays.cases import Kept, Origin, WrongCase, keep_cases
 from apps.replays.models import CaseSource
 from apps.traces.contents import packed_sizes
-from apps.traces.models import Task, Trace
+from apps.traces.models import KINDS, Step, Task, Trace
 from apps.traces.queries import engine_trace
 
 MOST_STEPS: Final = 20_000
 LARGEST: Final = 32 * 1024**2
 """Steps, and bytes of packed texts, of the largest trace that a page freezes from."""
+
+_ACTS: Final = tuple(
+    KINDS.index(kind)
+    for kind in (
+        *(StepKind.MODEL_CALL, StepKind.TOOL_CALL, StepKind.HANDOFF, StepKind.AGENT),
+        *(StepKind.RETRIEVAL, StepKind.MEMORY),
+    )
+)
 
 MOST_TRIALS: Final = 200
 MOST_CASES: Final = 500
@@ -146,9 +155,29 @@ def _agent_called(project_id: int, name: str) -> Agent:
         .first()
     )
     if row is None:
-        called = f"“{name}”" if name else "what no named agent did"
-        raise WrongCase(
-            f"The project does not know {called} as an agent yet: that comes once the "
-            "trace is scored."
-        )
+        raise WrongCase(unknown_agent(name))
     return row.agent
+
+
+def unknown_agent(name: str) -> str:
+    """That a project does not know an agent of this recorded name yet, as a sentence."""
+    called = f"“{name}”" if name else "what no named agent did"
+    return (
+        f"The project does not know {called} as an agent yet: that comes once the trace "
+        "is scored."
+    )
+
+
+def known_keys(project_id: int, keys: Collection[str]) -> set[str]:
+    """Which of these normalised names a project knows as agents. One query."""
+    rows = AgentName.objects.filter(project_id=project_id, key__in=keys)
+    return set(rows.values_list("key", flat=True))
+
+
+def owners_of_acts(trace: Trace) -> set[int | None]:
+    """The invocations that may have done something, `None` for no invocation. One query.
+
+    Of all others no case can be made, for they have no step that can be an act.
+    """
+    rows = Step.objects.filter(trace_id=trace.pk, kind__in=_ACTS)
+    return set(rows.order_by().values_list("invocation", flat=True).distinct())

@@ -8,10 +8,12 @@ from decimal import Decimal
 import pytest
 
 from apps.engine.memory_tests import decoded_memory_test
+from apps.engine.replay.run import TargetKind
 from apps.engine.replay.stub_plan import decoded_plan
 from apps.replays.models import Batch, Group, Run, TargetVersion
-from tests.factories import make_project, make_user
-from tests.replays.rows import make_agent, make_case, make_target
+from apps.replays.targets import NewTarget, add_target
+from tests.factories import NOW, make_project, make_user
+from tests.replays.rows import ALLOWED, MODEL, make_agent, make_case, make_target
 from tests.web.visiting import text, url
 
 PRICES = "currency: EUR\nprices:\n  - {model: small*, input: 2, output: 0.5, as_of: 2026-01-01}\n"
@@ -274,6 +276,55 @@ class TestPrices:
         assert "The price file (EVALSITE_REPLAY_PRICES) is not used:" in page
         assert said in page
         assert "cost not known" in page
+
+
+class TestWhatIsNotSeen:
+    """Targets whose calls are not known before: why, and what caps are worth then."""
+
+    @pytest.fixture
+    def estimated(self, web, project, agent, case, settings):
+        settings.REPLAY_CALLABLES = ["agents.memory:run"]
+        settings.REPLAY_STUB_URL = "https://stubs.example"
+
+        def asked(kind, chosen, **caps):
+            new = NewTarget(name=kind, kind=TargetKind(kind), settings=chosen)
+            made = add_target(
+                agent=agent, new=new, allowed=ALLOWED, user_id=None, now=NOW
+            )
+            fields = {**PLAN, "target": made.pk, "case": [case.pk], **caps}
+            page = text(send(web, where(project, agent), "estimate", fields))
+            return page.split('id="estimate"')[1].split("</section>")[0]
+
+        return asked
+
+    def test_a_callable_without_a_model_counts_runs_and_no_token(self, estimated):
+        chosen = {"callable": "agents.memory:run"}
+        part = estimated("callable", chosen, max_calls="3", max_tokens="900")
+        assert "not known: no model is set for it" in part
+        assert "Each run counts as one call under a cap on calls" in part
+        assert "The cap of 3 calls is below the likely 5" in part
+        assert "The cap of 900 tokens is never reached" in part
+        assert "<td>not known</td>" not in part
+
+    def test_a_callable_with_a_model_is_held_to_all_caps(self, estimated):
+        chosen = {"callable": "agents.memory:run", **MODEL}
+        part = estimated("callable", chosen, max_calls="3", max_tokens="900")
+        assert "not known: its own code decides how often" in part
+        assert "is held against every cap at its worst" in part
+        assert "The cap of" not in part
+
+    def test_an_agent_elsewhere_counts_each_time_that_it_is_asked(self, estimated):
+        chosen = {"url": "https://agent.example/run"}
+        part = estimated("http", chosen, max_calls="3", max_tokens="900")
+        assert "what it asks is not seen" in part
+        assert "all that the limits of a run allow count" in part
+        assert "The cap of 3 calls is below the likely 5" in part
+        assert "never reached" not in part
+
+    def test_a_model_without_a_price_says_why_money_is_not_known(self, estimated):
+        part = estimated("openai", {**MODEL, "model": "nameless"})
+        assert "not known: there is no price for its model" in part
+        assert "<td>not known</td>" not in part
 
 
 class TestAMemoryTest:

@@ -8,26 +8,38 @@ from typing import Final
 import msgspec
 
 from apps.accounts.permissions import Permission
+from apps.engine.agent_names import agent_key
 from apps.engine.trace import AgentInvocation
-from apps.replays.freezing import refused_size
+from apps.replays.freezing import (
+    known_keys,
+    owners_of_acts,
+    refused_size,
+    unknown_agent,
+)
 from apps.replays.models import ReplayCase
 from apps.replays.queries import frozen_of
+from apps.traces.contents import packed_sizes
 from apps.traces.models import Trace
 from apps.web.access import Place
 
 MOST_SHOWN: Final = 50
 UNNAMED: Final = "an agent without a name"
+NO_STEPS: Final = "No case can be made of this trace: it has no steps."
+NO_ACTS: Final = "Nothing that it did is recorded."
+ALL_OWNED: Final = "Each recorded act is one of an agent that is listed here."
 
 
 class Freezable(msgspec.Struct, frozen=True):
     """One agent invocation, and the case that was frozen from it, if any.
 
     `value` is what its button sends: its number, "" for what no named agent did.
+    `refusal` says why nothing can be frozen of it, as far as the page knows.
     """
 
     value: str
     label: str
     case: ReplayCase | None
+    refusal: str = ""
 
 
 class FreezingPart(msgspec.Struct, frozen=True):
@@ -47,23 +59,73 @@ class FreezingPart(msgspec.Struct, frozen=True):
 def freezing_part(
     place: Place, trace: Trace, invocations: Sequence[AgentInvocation]
 ) -> FreezingPart:
-    """The invocations of a trace and their cases: one query."""
+    """The invocations of a trace and their cases: four queries, whatever its size."""
     frozen = frozen_of(trace.pk)
+    listed = invocations[:MOST_SHOWN]
+    refusal = place.refusal(Permission.REPLAY) or _refused(trace)
+    # A trace that is too large is not looked through for this.
+    known = None if _refused_at_once(trace) else _Known(trace, listed)
     rows = [
         Freezable(
             value=str(one.number),
             label=f"{one.agent or UNNAMED}, invocation {one.number + 1}",
             case=frozen.get(one.number),
+            refusal=known.refusal(one) if known else "",
         )
-        for one in invocations[:MOST_SHOWN]
+        for one in listed
     ]
-    rows.append(Freezable(value="", label=_unowned(rows), case=frozen.get(None)))
+    rows.append(
+        Freezable(
+            value="",
+            label=_unowned(rows),
+            case=frozen.get(None),
+            refusal=known.refusal_of_the_rest() if known else "",
+        )
+    )
+    unlisted = len(known.unlisted) if known else 0
     return FreezingPart(
         trace=trace,
         rows=rows,
-        more=max(0, len(invocations) - MOST_SHOWN),
-        refusal=place.refusal(Permission.REPLAY) or refused_size(trace, 0),
+        more=max(unlisted, len(invocations) - len(listed)),
+        refusal=refusal,
     )
+
+
+def _refused_at_once(trace: Trace) -> str:
+    """Why nothing of a trace can be frozen, by what its row says; "" where it can."""
+    return refused_size(trace, 0) if trace.step_count else NO_STEPS
+
+
+def _refused(trace: Trace) -> str:
+    at_once = _refused_at_once(trace)
+    return at_once or refused_size(trace, packed_sizes([trace.pk])[trace.pk])
+
+
+class _Known:
+    """What is known of all invocations of a trace at once."""
+
+    def __init__(self, trace: Trace, listed: Sequence[AgentInvocation]) -> None:
+        self._owners = owners_of_acts(trace)
+        keys = {"", *(agent_key(one.agent) for one in listed)}
+        self._keys = known_keys(trace.project_id, keys)
+        self._has_listed = bool(listed)
+        self._is_scored = bool(trace.scored_as)
+        self.unlisted = self._owners - {None} - {one.number for one in listed}
+        """The invocations that may have done something and are not listed."""
+
+    def refusal(self, one: AgentInvocation) -> str:
+        """Why nothing can be frozen of an invocation, as a sentence; or ""."""
+        if one.number not in self._owners:
+            return NO_ACTS
+        name = one.agent or ""
+        return "" if agent_key(name) in self._keys else unknown_agent(name)
+
+    def refusal_of_the_rest(self) -> str:
+        """The same of what no named agent did."""
+        if "" in self._keys:
+            return ""
+        has_owner = self._has_listed and None not in self._owners and not self.unlisted
+        return ALL_OWNED if self._is_scored and has_owner else unknown_agent("")
 
 
 def _unowned(rows: list[Freezable]) -> str:
