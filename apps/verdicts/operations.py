@@ -161,15 +161,17 @@ def _row(
     verdict: Verdict,
 ) -> AgentVerdict:
     evidence = _evidence(stored.agents[pk], stored, found)
-    is_masked_there = found.traces.red + found.tasks.red + found.tasks.unstable > 0
     alone = hidden_alone(found.traces, verdict)
+    is_masked = alone is not None or bool(
+        found.traces.red + found.tasks.red + found.tasks.unstable
+    )
     return AgentVerdict(
         agent_id=pk,
         project_id=project_id,
         colour=verdict.colour.value,
         rank=rank_of(
             verdict.colour,
-            is_masked=is_masked_there or alone is not None,
+            masked=found.traces.red if is_masked else None,
             traces=evidence.traces,
         ),
         traces=evidence.traces,

@@ -85,16 +85,22 @@ def ranked_agents(project_id: int) -> QuerySet[Any]:
 
     An agent without a verdict stands among the unknown ones that no trace exercises.
     """
-    unknown = Value(rank_of(Colour.UNKNOWN, is_masked=False, traces=0))
+    unknown = Value(rank_of(Colour.UNKNOWN, masked=None, traces=0))
     return with_a_name(project_id).annotate(
         place=Coalesce("agentverdict__rank", unknown)
     )
 
 
-def rank_of(colour: Colour, *, is_masked: bool, traces: int) -> int:
-    """The place among the agents: masked first, then by colour, then by traces."""
+def rank_of(colour: Colour, *, masked: int | None, traces: int) -> int:
+    """The place among the agents: masked first, then by colour, then by traces.
+
+    `masked` is in how many traces that passed it is masked, `None` where it is not
+    masked at all. It stands for the traces of a masked agent: one that never shows in a
+    trace does not stand above one that does because it was seen more often.
+    """
     worst = len(COLOURS) - COLOURS.index(colour)
-    return (is_masked * 10 + worst) * 100_000_000 + min(traces, 99_999_999)
+    counted = traces if masked is None else masked
+    return ((masked is not None) * 10 + worst) * 100_000_000 + min(counted, 99_999_999)
 
 
 def agent_verdicts(project_id: int) -> QuerySet[AgentVerdict]:
