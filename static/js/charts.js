@@ -67,6 +67,8 @@ function axis(given, colours) {
 
 function themed(figure, colours) {
   const given = figure.layout ?? {};
+  // A level line would go through the values that stand on bars: it goes behind them.
+  const isStruckThrough = (figure.data ?? []).some((trace) => trace.type === "bar" && trace.text);
   const layout = {
     margin: { l: 44, r: 16, t: 12, b: 36 },
     ...given,
@@ -79,6 +81,7 @@ function themed(figure, colours) {
     xaxis: axis(given.xaxis, colours),
     yaxis: axis(given.yaxis, colours),
     shapes: (given.shapes ?? []).map((shape) => ({
+      ...(isStruckThrough && shape.y0 === shape.y1 ? { layer: "between" } : {}),
       ...shape,
       line: { dash: "dot", width: 1.5, ...shape.line, color: colours[TONES.includes(shape.name) ? shape.name : "red"] },
     })),
