@@ -23,6 +23,7 @@ from apps.screening.models import RegressionCase, Shadow
 from apps.screening.regression import NewCase, make_case
 from apps.screening.shadows import cancel_shadow, claim_shadow
 from apps.traces.queries import engine_trace
+from tests.browser.making import EMPTY
 
 DECAY = "output-decay"
 
@@ -110,7 +111,7 @@ def line_up_addresses(project: Project) -> list[tuple[str, str]]:
     def of(name: str, *more: object) -> str:
         return reverse(name, args=[project.slug, *more])
 
-    empty = Project.objects.exclude(upload__isnull=False).order_by("pk")[0]
+    empty = Project.objects.get(name=EMPTY, members__in=project.members.all())
     kept = RegressionCase.objects.filter(project=project)
     superseded = Signal.objects.filter(project=project, state="superseded").first()
     found = [
