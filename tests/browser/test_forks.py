@@ -9,8 +9,8 @@ from apps.engine.formats.evalsite_writer import dump
 from apps.traces.models import Task
 from tests.browser.chromium import NARROW, WIDE
 from tests.browser.making import upload_and_read
+from tests.browser.rules import make_ready, problems_in_another_theme, problems_of
 from tests.browser.score_scenes import settle_scores
-from tests.browser.test_pages import AXE, STILL, TAGS, problems_of
 from tests.desks import FAIL, PASS, desk_trace
 from tests.web.forking import forking_trials
 
@@ -108,14 +108,13 @@ def test_no_page_of_tasks_breaks_a_rule_or_sticks_out(open_page, owner, desk, vi
     ):
         page.emulate_media(color_scheme="light")
         page.goto(path)
-        page.add_style_tag(content=STILL)
-        page.evaluate(AXE)
+        make_ready(page)
         page.evaluate(
             "document.querySelectorAll('details').forEach(e => e.open = true)"
         )
-        problems = problems_of(page, rules=TAGS)
+        problems = problems_of(page)
         page.emulate_media(color_scheme="dark")
-        problems += problems_of(page, rules=["color-contrast"])
+        problems += problems_in_another_theme(page)
         if problems:
             wrong[path] = problems
     assert wrong == {}

@@ -10,9 +10,9 @@ from apps.agents.operations import Asked, define_agent
 from apps.engine.formats.evalsite_writer import dump
 from apps.review.models import Signal
 from apps.traces.models import Task, Trace
+from tests.browser.rules import cut_off, too_wide
 from tests.browser.scenes import upload_and_read
 from tests.browser.score_scenes import settle_scores
-from tests.browser.test_pages import cut_off, too_wide
 from tests.desks import FAIL, PASS, desk_trace
 from tests.factories import make_project, make_user
 from tests.masked_desks import KNOWS, falling
