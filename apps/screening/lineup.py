@@ -51,13 +51,15 @@ class Entry(msgspec.Struct, frozen=True):
     """One check of a line-up; a paused one answers, but nothing of it is queued.
 
     `defined_slug` is that of the definition by which the project wrote it, which the
-    addresses of its page hold, and "" for a check that comes with Evalsite.
+    addresses of its page hold, and "" for a check that comes with Evalsite. `gave_way`
+    says, as a sentence, what was adopted and cannot count in this release, or is "".
     """
 
     check: Check
     key: CheckKey
     is_paused: bool = False
     defined_slug: str = ""
+    gave_way: str = ""
 
     @property
     def is_defined_here(self) -> bool:
@@ -153,8 +155,37 @@ def lineup_of(project_id: int) -> LineUp:
 
 def _entry(newest: Check, adopted: Adoption | None) -> Entry:
     check = _adopted_check(newest, adopted) if adopted else newest
-    is_paused = adopted is not None and adopted.state == CheckState.PAUSED
-    return Entry(check, key_of(check), is_paused=is_paused)
+    return Entry(
+        check,
+        key_of(check),
+        is_paused=adopted is not None and adopted.state == CheckState.PAUSED,
+        gave_way=_gave_way(check, adopted) if adopted else "",
+    )
+
+
+def _gave_way(check: Check, adopted: Adoption) -> str:
+    """What was adopted and does not count, with what counts instead; "" if all does."""
+    if adopted.check_version != check.version:
+        return (
+            f"Version {adopted.check_version} was adopted and is not part of this "
+            f"release of Evalsite: version {check.version} counts instead, with the "
+            "parameters it comes with. Adopt what shall count."
+        )
+    counting = msgspec.to_builtins(check.parameters)
+    if not isinstance(adopted.parameters, dict):
+        lost = ["all of them"]
+    else:
+        lost = [
+            f"“{name}”"
+            for name, value in adopted.parameters.items()
+            if name not in counting or counting[name] != value
+        ]
+    if not lost:
+        return ""
+    return (
+        "Parameters that were adopted cannot be used by this release of Evalsite "
+        f"({', '.join(lost)}): those shown here count instead. Adopt what shall count."
+    )
 
 
 def _adopted_check(newest: Check, adopted: Adoption) -> Check:

@@ -312,3 +312,34 @@ def test_what_people_write_about_an_adoption_is_text(web, two):
     for name in ("shadows", "project-check"):
         assert_inert(web.get(url(two, name, "output-decay")).content.decode())
     assert Adoption.objects.filter(adopted_at__gt=NOW).exists()
+
+
+@pytest.mark.parametrize(
+    ("stored", "sentence"),
+    [
+        (
+            {"parameters": {"last_percent": 150, "min_calls": 5, "max_chance": 0.05}},
+            "cannot be used by this release of Evalsite (“last_percent”): those shown",
+        ),
+        ({"parameters": {"strength": 3}}, "(“strength”): those shown here count"),
+        ({"parameters": [7]}, "(all of them): those shown here count"),
+        (
+            {"check_version": 99},
+            "Version 99 was adopted and is not part of this release of Evalsite",
+        ),
+    ],
+)
+def test_what_was_adopted_and_cannot_count_any_more_is_said_on_its_page(
+    web, two, stored, sentence
+):
+    adopt(two, last_percent=30)
+    page = text(web.get(url(two, "project-check", "output-decay")))
+    assert "It is not what was adopted." not in page
+    last = Adoption.objects.filter(check_slug="output-decay").latest("number")
+    for name, value in {"pk": None, "number": last.number + 1, **stored}.items():
+        setattr(last, name, value)
+    last.save(force_insert=True)
+    for name in ("project-check", "shadows"):
+        page = text(web.get(url(two, name, "output-decay")))
+        assert "It is not what was adopted." in page
+        assert sentence in page

@@ -53,6 +53,7 @@ class LineUpPart(msgspec.Struct, frozen=True):
     key: str
     is_paused: bool
     defined_slug: str
+    gave_way: str
     newer: Check | None
     behind: int
     traces: int
@@ -89,6 +90,7 @@ def line_up_part(place: Place, slug: str) -> LineUpPart:
         key=parameters_in_words(entry.check),
         is_paused=entry.is_paused,
         defined_slug=entry.defined_slug,
+        gave_way=entry.gave_way,
         newer=versions[0] if has_newer else None,
         behind=behind,
         traces=Trace.objects.filter(project=place.project).count() if behind else 0,
