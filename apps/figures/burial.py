@@ -1,7 +1,8 @@
 """Recall by depth with what was lost where, as a Plotly figure and as a table.
 
-A depth that was not tested has no point. Where facts were lost stands in rows of their
-own under the curve, each with a symbol, a count and a word.
+A depth that was not tested has no point, nor has any where no trial came to an answer.
+Where facts were lost stands in rows of their own under the curve, each with a symbol, a
+count and a word.
 """
 
 from __future__ import annotations
@@ -47,14 +48,17 @@ STANDING_WORDS: Final = {
     Standing.CERTAIN: "certain",
     Standing.TOO_FEW: "all recalled, too few trials to say more",
     Standing.UNCERTAIN: "no longer certain",
+    Standing.UNANSWERED: "not known, no trial came to an answer",
     Standing.NOT_TESTED: _NOT_TESTED,
 }
+_NOTHING_KNOWN: Final = frozenset({Standing.NOT_TESTED, Standing.UNANSWERED})
 
 
 class BurialRow(msgspec.Struct, frozen=True, kw_only=True):
     """One depth in words. `facts` has one text for each fact where there are several.
 
-    `recalled` is “k of n”, `interval` and `stored` are empty where nothing is known.
+    `recalled` is “k of n”, or that nothing is known; then `interval` is empty, as is
+    `stored` where no state was given out.
     """
 
     depth: int
@@ -274,7 +278,7 @@ def _row(burial: Burial, place: int) -> BurialRow:
     ]
     return BurialRow(
         depth=point.depth,
-        recalled=f"{point.recalled} of {point.trials}" if point.trials else _NOT_TESTED,
+        recalled=_recalled(point),
         interval="" if point.interval is None else between(point.interval),
         standing=STANDING_WORDS[point.standing],
         is_first_uncertain=point.depth == burial.whole.first_uncertain,
@@ -282,6 +286,11 @@ def _row(burial: Burial, place: int) -> BurialRow:
         not_recalled=tuple(_not_recalled(point)),
         stored=f"{point.held} of {point.held_known}" if point.held_known else "",
     )
+
+
+def _recalled(point: DepthPoint) -> str:
+    is_known = point.standing not in _NOTHING_KNOWN
+    return f"{point.recalled} of {point.trials}" if is_known else counted(point)
 
 
 def _not_recalled(point: DepthPoint) -> Iterator[str]:
@@ -295,7 +304,9 @@ def _not_recalled(point: DepthPoint) -> Iterator[str]:
 
 
 def _share(point: DepthPoint) -> float | None:
-    return 100 * point.recalled / point.trials if point.trials else None
+    if point.standing in _NOTHING_KNOWN:
+        return None
+    return 100 * point.recalled / point.trials
 
 
 def _reach(point: DepthPoint, *, is_upper: bool) -> float:

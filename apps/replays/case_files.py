@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 import msgspec
@@ -18,6 +18,7 @@ from apps.engine.replay.cases_file import (
     cases_as_jsonl,
     cases_from_jsonl,
 )
+from apps.engine.trials.project import UNNAMED
 from apps.replays.cases import (
     Kept,
     Origin,
@@ -53,16 +54,18 @@ def take_case_lines(
 ) -> TakenFile:
     """Keep the cases of JSON lines; `usual` is the agent of lines that name none.
 
-    Lines with a name that no agent of the project has are refused. Raises `WrongCase`
-    where there are too many cases or one is too large; none is kept then.
+    Lines with a name that no agent of the project has are refused; "" is the one
+    without a name, and so is "unnamed agent" where none is called that. Raises
+    `WrongCase` where there are too many cases or one is too large; none is kept then.
     """
-    known = definitions_of(project_id)
-    name = "" if usual is None else usual.key or str(usual)
+    names = definitions_of(project_id).names
+    name = None if usual is None else usual.key
     read = cases_from_jsonl(content.splitlines(), agent=name)
     by_agent: dict[int, list[Case]] = defaultdict(list)
     strange: dict[str, int] = defaultdict(int)
-    for case in read.cases:
-        agent_id = known.names.get(agent_key(case.agent))
+    for written in read.cases:
+        case = _as_named(written, names)
+        agent_id = names.get(agent_key(case.agent))
         if agent_id is None and usual is not None and case.agent == name:
             agent_id = usual.pk
         if agent_id is None:
@@ -90,16 +93,34 @@ def take_case_lines(
     )
 
 
+def _as_named(case: Case, names: Mapping[str, int]) -> Case:
+    """The case under a name that is recorded: "unnamed agent" is what pages say."""
+    key = agent_key(case.agent)
+    is_nameless = key == UNNAMED and key not in names and "" in names
+    return msgspec.structs.replace(case, agent="") if is_nameless else case
+
+
 def _strangers(strange: dict[str, int]) -> list[RefusedLine]:
     return [
         RefusedLine(
             line=0,
-            reason=f"No agent of this project is called “{name[:80]}” "
-            f"({count:,} {'line' if count == 1 else 'lines'}). Add it on the page of "
-            "agents first.",
+            reason=_why_strange(name, f"{count:,} {'line' if count == 1 else 'lines'}"),
         )
         for name, count in strange.items()
     ]
+
+
+def _why_strange(name: str, lines: str) -> str:
+    if not agent_key(name):
+        return (
+            f"This project knows no agent without a name ({lines}): there is one once "
+            "a trace is scored in which no named agent acts. Or name in “agent” "
+            "which one is run."
+        )
+    return (
+        f"No agent of this project is called “{name[:80]}” ({lines}). Add it on the "
+        "page of agents first."
+    )
 
 
 def lines_of(row: ReplayCase) -> Iterator[str]:

@@ -87,7 +87,7 @@ class CaseByHandForm(MarkedForm):
         value = self._value(agent)
         if self.errors:
             return None
-        read = cases_from_jsonl([json.dumps(value)], agent=agent.key or str(agent))
+        read = cases_from_jsonl([json.dumps(value)])
         if not read.cases:
             self._put(read.refused[0].reason)
             return None
@@ -95,7 +95,7 @@ class CaseByHandForm(MarkedForm):
 
     def _value(self, agent: Agent) -> dict[str, Any]:
         data = self.cleaned_data
-        value: dict[str, Any] = {"agent": agent.key or str(agent), "name": data["name"]}
+        value: dict[str, Any] = {"agent": agent.key, "name": data["name"]}
         given = data["given"]
         if given.strip():
             value["input"] = (

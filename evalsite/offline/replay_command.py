@@ -31,6 +31,7 @@ from evalsite.offline.replay_memory import (
     remembered,
     test_in_file,
     trial_document,
+    trial_recording,
 )
 from evalsite.offline.replay_recorded import Recorded, recorded_in
 from evalsite.offline.replay_results import (
@@ -152,11 +153,21 @@ def run_cases(call: Call, *, tell: Tell) -> Answer:
     )
 
 
-def run_memory(call: Call, path: Path, case: Case, *, tell: Tell) -> Answer:
+def estimated(call: Call, memory: Path | None) -> Estimate:
+    """What a call may need, by its cases or its memory test; raises `CannotReplay`."""
+    if memory is None:
+        groups_of(call.plan)
+        return estimate_of(call.plan, call.target)
+    test = test_in_file(memory)
+    return _memory_estimate(_with_room(call, test), test)
+
+
+def run_memory(call: Call, path: Path, *, tell: Tell) -> Answer:
     """Run a memory test; `tell` gets a sentence now and then."""
     test = test_in_file(path)
-    call.target = _with_room(call.target, most_calls(test))
-    tell(f"Before: {_memory_estimate(call, test, case).sentence}")
+    call = _with_room(call, test)
+    case = call.plan.cases[0]
+    tell(f"Before: {_memory_estimate(call, test).sentence}")
     progress = _Progress(tell)
     found = remembered(test, case, call.target, plan=call.plan, hear=progress.hear)
     summary = {
@@ -167,20 +178,29 @@ def run_memory(call: Call, path: Path, case: Case, *, tell: Tell) -> Answer:
     }
     code = _memory_code(call, found)
     lines = [trial_document(one) for one in found.trials]
-    return Answer(lines=[*lines, {**summary, "exit_code": code}], code=code)
-
-
-def _with_room(target: OfflineTarget, calls: int) -> OfflineTarget:
-    """The target with leave for as many model calls as its longest conversation has."""
-    limits = target.limits
-    most = max(limits.model_calls, calls)
-    return msgspec.structs.replace(
-        target, limits=msgspec.structs.replace(limits, model_calls=most)
+    return Answer(
+        lines=[*lines, {**summary, "exit_code": code}],
+        code=code,
+        recordings=b"".join(
+            dump(trial_recording(one, case, call.target))
+            for one in found.trials
+            if one.was_executed
+        ),
     )
 
 
-def _memory_estimate(call: Call, test: MemoryTest, case: Case) -> Estimate:
-    target = call.target
+def _with_room(call: Call, test: MemoryTest) -> Call:
+    """The call with leave for as many model calls as its longest conversation has."""
+    limits = call.target.limits
+    most = max(limits.model_calls, most_calls(test))
+    target = msgspec.structs.replace(
+        call.target, limits=msgspec.structs.replace(limits, model_calls=most)
+    )
+    return msgspec.structs.replace(call, target=target)
+
+
+def _memory_estimate(call: Call, test: MemoryTest) -> Estimate:
+    target, case = call.target, call.plan.cases[0]
     return memory_estimate(
         test,
         settings=CostSettings(
@@ -269,7 +289,8 @@ def _code(call: Call, groups: Sequence[ScoredGroup]) -> int:
 def _memory_code(call: Call, found: MemoryFound) -> int:
     if found.is_incomplete:
         return INCOMPLETE
-    is_bad = bool(found.breaches) or (found.is_uncertain and call.fail_on != "red")
+    is_lost = bool(found.is_uncertain) and call.fail_on != "red"
+    is_bad = bool(found.breaches) or is_lost
     return FOUND if is_bad and call.fail_on != "never" else 0
 
 

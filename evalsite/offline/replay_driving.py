@@ -142,7 +142,7 @@ class Drivers:
             wanted = HttpAgentOrder(
                 case=order.case,
                 url=of.url,
-                run=f"{order.case.name or order.case.agent} {order.number}",
+                run=f"{order.case.name or order.case.agent} {order.number}".strip(),
                 regime=order.regime,
                 limits=target.run_limits,
                 stub_base=address if order.case.tools else "",

@@ -11,16 +11,19 @@ from typing import Any
 
 import msgspec
 
+from apps.engine.agent_names import agent_key
 from apps.engine.contracts.spec import BadDefinition
 from apps.engine.memory_tests import (
     Burial,
     Curve,
+    Heard,
     MemoryTest,
     NotOffered,
     PlannedTrial,
     Probed,
     Standing,
     TrialRecord,
+    acts_of,
     burial_from,
     decoded_memory_test,
     is_untried,
@@ -31,14 +34,17 @@ from apps.engine.memory_tests import (
     sentences_of,
 )
 from apps.engine.replay.case import Case
+from apps.engine.replay.recording import RunTitle, trace_of
 from apps.engine.replay.run import Ran, TargetKind
+from apps.engine.trace import Trace
+from apps.engine.trials.project import UNNAMED
 from apps.isolation.asked_turns import AskedTurns
 from evalsite.offline.replay_budget import Spent
 from evalsite.offline.replay_driving import Drivers, OneRun
 from evalsite.offline.replay_results import SAYS_NOTHING
 from evalsite.offline.replay_stub_server import stub_server
 from evalsite.offline.replay_target import CannotReplay, OfflineTarget, text_in
-from evalsite.offline.replaying import OfflinePlan, purse_of
+from evalsite.offline.replaying import NOT_EXECUTED, OfflinePlan, purse_of
 from evalsite.walking import name_in_words
 
 
@@ -49,6 +55,11 @@ class DoneTrial(msgspec.Struct, frozen=True, kw_only=True):
     ran: Ran
     probed: tuple[Probed, ...]
     is_untried: bool
+
+    @property
+    def was_executed(self) -> bool:
+        """Whether it was run to an end of its own, so that it counts."""
+        return self.ran.ending not in NOT_EXECUTED
 
 
 class MemoryFound(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,16 +72,23 @@ class MemoryFound(msgspec.Struct, frozen=True, kw_only=True):
     stopped: str = ""
 
     @property
-    def is_uncertain(self) -> bool:
-        """Whether recall is not certain at some depth that was tried."""
+    def is_uncertain(self) -> bool | None:
+        """Whether recall is not certain at some depth; `None` where nothing is known."""
+        if self.is_unanswered:
+            return None
         return any(
             point.standing is Standing.UNCERTAIN for point in self.burial.whole.points
         )
 
     @property
+    def is_unanswered(self) -> bool:
+        """Whether no question of the test has an answer, so that nothing is known."""
+        return self.burial.is_unanswered or not self.burial.probed
+
+    @property
     def is_incomplete(self) -> bool:
-        """Whether a trial was not made, or failed for what lies around the agent."""
-        return any(
+        """Whether a trial was not made, failed for what lies around, or none answered."""
+        return self.is_unanswered or any(
             one.is_untried
             or (one.ran.error is not None and one.ran.error.kind in SAYS_NOTHING)
             for one in self.trials
@@ -90,10 +108,12 @@ def test_in_file(path: Path) -> MemoryTest:
     except (msgspec.DecodeError, RecursionError) as error:
         raise CannotReplay(f"{named} is no JSON: {error}.") from None
     try:
-        return decoded_memory_test(value)
+        test = decoded_memory_test(value)
+        planned(test)
     except BadDefinition as error:
         where = f"“{error.field}”: " if error.field else ""
         raise CannotReplay(f"{named}: {where}{error}") from None
+    return test
 
 
 def remembered(
@@ -105,11 +125,6 @@ def remembered(
     hear: Callable[[DoneTrial], None],
 ) -> MemoryFound:
     """Make every trial of a test; `hear` gets each as it ends. Raises `CannotReplay`."""
-    if target.kind is TargetKind.COMMAND:
-        raise CannotReplay(
-            "A command has no turns; a memory test needs a model, an HTTP agent or a "
-            "callable."
-        )
     with ExitStack() as stack:
         purse = purse_of(plan, target)
         server = stack.enter_context(stub_server())
@@ -138,7 +153,11 @@ def remembered(
 
 
 class _Talks:
-    """Holds the conversations of a test with its target."""
+    """Holds the conversations of a test with its target.
+
+    A stateful callable is talked with in one process; every other target is run anew
+    for each turn, with what was said so far and its own state.
+    """
 
     def __init__(
         self, test: MemoryTest, case: Case, target: OfflineTarget, drivers: Drivers
@@ -155,7 +174,9 @@ class _Talks:
         except NotOffered as error:
             raise CannotReplay(str(error)) from None
         if record is None:
-            return DoneTrial(trial=trial, ran=ran, probed=(), is_untried=True)
+            # It counts: its questions have no answer.
+            unbegun = Heard(act=acts_of(trial)[0], error=ran.error)
+            record = TrialRecord(trial=trial, heard=(unbegun,))
         return DoneTrial(
             trial=trial,
             ran=ran,
@@ -179,6 +200,22 @@ class _Talks:
         return OneRun(case=case, frozen=self._case)
 
 
+def trial_recording(one: DoneTrial, case: Case, target: OfflineTarget) -> Trace:
+    """The recording of a trial, with all of its turns in one run."""
+    name = f"{agent_key(case.agent) or UNNAMED}, memory test"
+    return trace_of(
+        case,
+        one.ran,
+        RunTitle(
+            name=f"{name}, depth {one.trial.depth}, trial {one.trial.repeat}",
+            task=f"replay: {name}, depth {one.trial.depth}",
+            trial=one.trial.repeat,
+            target=target.kind,
+            target_name=target.name,
+        ),
+    )
+
+
 def memory_document(found: MemoryFound) -> dict[str, Any]:
     """What a test shows, as JSON."""
     burial = found.burial
@@ -188,6 +225,7 @@ def memory_document(found: MemoryFound) -> dict[str, Any]:
         "whole": _curve(burial.whole),
         "facts": [_curve(one) for one in burial.facts],
         "is_uncertain": found.is_uncertain,
+        "is_unanswered": found.is_unanswered,
         "breaches": found.breaches,
         "errors": dict(
             Counter(one.ran.error.kind.value for one in found.trials if one.ran.error)

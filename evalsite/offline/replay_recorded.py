@@ -15,6 +15,7 @@ from apps.engine.replay.beside import ContractCounts, contract_counts
 from apps.engine.replay.case import Case, case_hash, hash_of
 from apps.engine.replay.freezing import frozen_case
 from apps.engine.trials import Asked, Decided
+from apps.engine.trials.project import UNNAMED
 from evalsite.offline.named_files import once_each
 from evalsite.offline.reading import Complaint, ReadTrace, traces_at
 from evalsite.offline.trials import FoundTask, HowToScore, found_tasks, read_trials
@@ -111,18 +112,26 @@ def _given_in(files: Sequence[Path], agents: set[str]) -> _Given:
     return found
 
 
-def frozen_in(paths: Iterable[Path], *, agent: str, hear: Hear) -> Iterator[Case]:
-    """Each input of an agent in the traces of files as a case, equal ones once."""
+def frozen_in(paths: Iterable[Path], *, agent: str, hear: Hear) -> list[Case]:
+    """Each input of an agent in the traces of files as a case, equal ones once.
+
+    "" is what no named agent did, and so is "unnamed agent" where none is called that.
+    """
     files, twice = once_each(paths)
     for one in twice:
         hear(one)
-    seen: set[str] = set()
+    wanted = agent_key(agent)
+    nameless = {""} if is_nameless(agent) else set()
+    found: dict[str, dict[str, Case]] = defaultdict(dict)
     for item in _traces(files, hear=hear):
-        for _, case in _cases_of(item, {agent_key(agent)}):
-            mark = case_hash(case)
-            if mark not in seen:
-                seen.add(mark)
-                yield case
+        for key, case in _cases_of(item, {wanted, *nameless}):
+            found[key].setdefault(case_hash(case), case)
+    return list((found[wanted] or (found[""] if nameless else {})).values())
+
+
+def is_nameless(agent: str) -> bool:
+    """Whether these words may stand for what no named agent did."""
+    return agent_key(agent) in {"", UNNAMED}
 
 
 def _traces(files: Iterable[Path], *, hear: Hear) -> Iterator[ReadTrace]:

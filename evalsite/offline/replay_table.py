@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from apps.engine.memory_tests import Standing
+from apps.engine.trials.project import UNNAMED
 from evalsite.offline.document import in_short
 from evalsite.offline.sentences import count, plain
 
@@ -64,10 +66,11 @@ def _money(spent: dict[str, Any]) -> str:
 
 def _group(group: dict[str, Any], runs: Sequence[dict[str, Any]]) -> Iterator[str]:
     said = group["consistency"]
-    name = group["case"] or group["agent"]
+    agent = group["agent"] or UNNAMED
+    name = group["case"] or agent
     verdict = "" if said is None else f", {said['label'].lower().replace('_', ' ')}"
     yield from _wrapped(
-        f"{_MARKS[group['colour']]} {group['agent']}: {name}; "
+        f"{_MARKS[group['colour']]} {agent}: {name}; "
         f"{group['regime_in_words'].lower()}: {group['colour']}{verdict}.",
         indent=2,
     )
@@ -147,17 +150,22 @@ def _memory(memory: dict[str, Any]) -> Iterator[str]:
     for sentence in memory["sentences"]:
         yield from _wrapped(sentence, indent=2)
     for point in memory["whole"]["points"]:
-        interval = point["interval"]
-        bounds = {"low": None} if interval is None else interval
-        share = {"k": point["recalled"], "n": point["trials"], "high": None, **bounds}
-        shown = in_short(share) if point["trials"] else "not tested"
-        standing = point["standing"].replace("_", " ")
-        yield from _wrapped(f"depth {point['depth']:>4}: {shown}, {standing}", indent=4)
-    yield from _wrapped(memory["rule"], indent=2)
+        yield from _wrapped(f"depth {point['depth']:>4}: {_recall(point)}", indent=4)
     if memory["breaches"]:
         yield from _wrapped(
             f"BREACH in {count(memory['breaches'], 'trial')}.", indent=2
         )
+
+
+def _recall(point: dict[str, Any]) -> str:
+    """What is known of one depth: nothing is said of it where nothing was answered."""
+    if not point["trials"]:
+        return "not tested"
+    standing = point["standing"]
+    if standing == Standing.UNANSWERED:
+        return f"no answer in {count(point['trials'], 'trial')}"
+    share = {"k": point["recalled"], "n": point["trials"], **point["interval"]}
+    return f"{in_short(share)}, {standing.replace('_', ' ')}"
 
 
 def _short(text: str) -> str:

@@ -20,6 +20,7 @@ from apps.engine.replay.paraphrases import (
 from apps.engine.replay.prices import PriceTable
 from apps.engine.replay.regimes import RegimesAsked, applicable, regimes_of
 from apps.engine.replay.run import Ending, Ran, Regime, RegimeKind
+from apps.engine.trials.project import UNNAMED
 from evalsite.offline.replay_budget import OfflineCaps, Purse, Spent
 from evalsite.offline.replay_driving import Drivers, OneRun
 from evalsite.offline.replay_stub_server import stub_server
@@ -134,7 +135,9 @@ def groups_of(plan: OfflinePlan) -> tuple[tuple[PlannedGroup, ...], tuple[str, .
                     number=len(found) + 1, frozen=case, case=given, regime=regime
                 )
             )
-        left_out += [f"{case.name or case.agent}: {one.reason}" for one in skipped]
+        left_out += [
+            f"{case.name or case.agent or UNNAMED}: {one.reason}" for one in skipped
+        ]
     if not found:
         raise CannotReplay("There is nothing to run.", *left_out[:20])
     if len(found) * plan.repeats > MOST_RUNS:

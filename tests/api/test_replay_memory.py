@@ -11,7 +11,10 @@ from apps.agents.models import Agent
 from apps.pipeline.experiments import result_of
 from apps.replays.models import Batch, Run
 from tests.api.replayed import get, lines_of, make_place
+from tests.replays.making import make_unanswered_batch
+from tests.web.visiting import text, url
 
+NO_ANSWER = "No trial came to an answer: all 15 questions have none"
 pytestmark = pytest.mark.django_db
 
 
@@ -58,6 +61,24 @@ def test_the_last_answers_of_a_memory_test_are_no_decisions(door, memory_test):
     assert get(door, "run", run.pk)["decided"] is None
     answer = door.get(reverse("api-replay-batch-runs", args=[memory_test.pk]))
     assert {one["decided"] for one in lines_of(answer)} == {None}
+
+
+def test_where_nothing_was_answered_no_door_says_that_anything_was_lost(
+    client, door, owner, memory_test
+):
+    agent = Agent.objects.get(key="memory")
+    batch = make_unanswered_batch(memory_test.project, agent)
+    found = get(door, "batch", batch.pk)["memory"]
+    assert found["first_uncertain"] is None
+    assert {one["standing"] for one in found["points"]} == {"unanswered"}
+    assert found["sentences"][0].startswith(NO_ANSWER)
+    assert NO_ANSWER in result_of(batch)
+    client.force_login(owner)
+    page = text(client.get(url(batch.project, "replay-batch", batch.pk)))
+    assert NO_ANSWER in page
+    assert "no answer in 5" in page
+    assert "no longer certain" not in page
+    assert "Where facts were lost" not in page
 
 
 def test_what_a_memory_test_gave_a_signal_is_its_recall(memory_test):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -101,15 +102,31 @@ class Folder:
             name: more.pop(name) for name in ("secret_env", "stubs") if name in more
         }
         target = self.target("openai", {**settings, **more}, limits=limits, **rest)
-        words = ["--target", target, "--cases", self.cases, "--allow", server.host]
-        return [*words, "--repeats", 5]
+        return ["--target", target, "--cases", self.cases, "--allow", server.host]
 
-    def code(self, name: str) -> list[object]:
+    def program(self) -> list[object]:
+        """The words of a call that runs a command, which knows the last two turns."""
+        script = self.path / "agent.py"
+        script.write_text(COMMAND)
+        settings = {"command": sys.executable, "arguments": ["-S", str(script)]}
+        target = self.target("command", settings, code=["."])
+        return ["--target", target, "--command", sys.executable]
+
+    def code(self, name: str, *, repeats: int | None = 2) -> list[object]:
         """The words of a call that runs a callable of this folder."""
         called = f"agents_of_tests:{name}"
         target = self.target("callable", {"callable": called}, code=["."])
         words = ["--target", target, "--cases", self.cases, "--callable", called]
-        return [*words, "--repeats", 2]
+        return words if repeats is None else [*words, "--repeats", repeats]
+
+
+COMMAND = """
+import json
+case = json.loads(input())
+kept = [*(case["state"] or []), case["input"]][-2:]
+said = " ".join(kept) if case["input"].endswith("?") else "Noted."
+print(json.dumps({"output": said, "state": kept}))
+"""
 
 
 def post(url: str, value: Any) -> Any:

@@ -312,7 +312,7 @@ class TestRecordedTraces:
         code, printed, said = replay(
             "--freeze", traces, "--agent", "Memory", "-o", cases
         )
-        assert (code, printed, said) == (0, "", "1 cases.\n")
+        assert (code, printed, said) == (0, "", "1 case.\n")
         [case] = [json.loads(line) for line in cases.read_text().splitlines()]
         assert case["calls"][0]["result"] == "open"
         folder.cases = cases

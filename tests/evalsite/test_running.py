@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import psycopg
 import pytest
@@ -37,6 +38,8 @@ class Running:
 
     def __init__(self, data_dir, port):
         kept = {k: v for k, v in os.environ.items() if k not in FROM_OUTSIDE}
+        # Each process of the web server imports every page.
+        kept["EVALSITE_WEB_PROCESSES"] = "1"
         self.output = data_dir.parent / f"output-{time.monotonic_ns()}"
         self.data_dir = data_dir
         with self.output.open("wb") as output:
@@ -91,12 +94,21 @@ def children(parent):
     return found
 
 
+@pytest.fixture(scope="module")
+def folder():
+    """A folder that other accounts reach: whichever test comes first creates its site."""
+    with TemporaryDirectory(prefix="evalsite-test-", dir="/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        yield folder
+
+
 @pytest.fixture
-def run(open_folder):
+def run(folder):
     started = []
 
     def run(port=18_400):
-        running = Running(open_folder / "data", port)
+        running = Running(folder / "data", port)
         started.append(running)
         return running
 
@@ -127,7 +139,12 @@ def database_answers(data_dir):
         return False
 
 
-def test_every_killed_part_comes_back_and_the_data_outlives_every_end(run):
+def is_kept(data_dir):
+    with connect(data_dir) as connection:
+        return connection.execute("SELECT n FROM kept").fetchall() == [(1,)]
+
+
+def test_every_killed_part_comes_back_and_the_data_outlives_every_end(run, start):
     site = run()
     site.wait_for("Evalsite is running.")
     link = re.search(r"Sign in +(\S+)", site.said())[1]
@@ -154,29 +171,27 @@ def test_every_killed_part_comes_back_and_the_data_outlives_every_end(run):
     with connect(site.data_dir) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 1 AS n")
 
-    parts = site.parts()
-    begun = time.monotonic()
-    assert site.stop() == 0
-    assert time.monotonic() - begun < 20
-    assert "Stopped. The data is kept." in site.said()
-    assert not any(map(alive, parts.values()))
-
-    again = run()
-    again.wait_for("Evalsite is running.")
-    with connect(again.data_dir) as connection:
-        assert connection.execute("SELECT n FROM kept").fetchall() == [(1,)]
-
     # Of a supervisor that is killed nothing is left; a taken port is passed over.
-    parts = again.parts()
-    again.process.kill()
-    again.process.wait()
+    parts = site.parts()
+    site.process.kill()
+    site.process.wait()
     with socket.create_server(("127.0.0.1", 18_410)):
         last = run(18_410)
         last.wait_for("Port 18410 is taken; using 18411.")
         last.wait_for("Evalsite is running.")
-        assert not any(map(alive, parts.values()))
-        assert "http://127.0.0.1:18411/" in last.said()
-        assert last.stop(signal.SIGTERM) == 0
+    assert not any(map(alive, parts.values()))
+    assert "http://127.0.0.1:18411/" in last.said()
+    assert is_kept(last.data_dir)
+
+    parts = last.parts()
+    assert set(parts) == set(PARTS)
+    begun = time.monotonic()
+    assert last.stop(signal.SIGTERM) == 0
+    assert time.monotonic() - begun < 20
+    assert "Stopped. The data is kept." in last.said()
+    assert not any(map(alive, parts.values()))
+    start(last.data_dir, names=["postgres"])
+    assert is_kept(last.data_dir)
 
 
 def test_a_stop_while_it_is_still_starting_is_heard(run):

@@ -24,6 +24,8 @@ def run(data_dir, *words: str, key: str = "") -> subprocess.CompletedProcess[str
         # A socket that nobody listens on: only a process that starts would look for it.
         "REDIS_URL": f"redis+socket://{data_dir}/nobody.sock",
         "DJANGO_SETTINGS_MODULE": "evalsite.settings",
+        # The checks of Django, which come before the key is asked for, import every page.
+        "CELERY_SKIP_CHECKS": "1",
     }
     return subprocess.run(
         [sys.executable, *words],
@@ -61,7 +63,7 @@ def test_the_web_server_starts_with_the_key_in_the_data_folder(tmp_path):
 
 
 def test_a_command_that_serves_nobody_needs_no_key(tmp_path):
-    ended = run(tmp_path, "manage.py", "check")
+    ended = run(tmp_path, "manage.py", "check", "--tag", "models")
     assert ended.returncode == 0, ended.stderr
 
 

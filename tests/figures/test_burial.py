@@ -8,11 +8,13 @@ import plotly.graph_objects as go
 import pytest
 
 from apps.engine.memory_tests import burial_of, planned, run_memory_test
+from apps.engine.replay.run import ErrorKind
 from apps.figures.burial import STANDING_WORDS, burial_figure, burial_rows
 from tests.engine.memory_tests.agents import (
     COLOUR,
     LOCKER,
     Agent,
+    Breaking,
     a_test,
     at_a_probe,
     last,
@@ -111,6 +113,27 @@ def test_where_all_is_well_there_are_no_marks_and_no_second_axis():
     assert len(figure["data"]) == 1
     assert "yaxis2" not in figure["layout"]
     assert len(figure["layout"]["annotations"]) == 1
+
+
+def test_where_no_trial_came_to_an_answer_there_is_no_curve_and_no_red():
+    burial = burial_by(
+        lambda test: Breaking(test, "restart", ErrorKind.TARGET),
+        COLOUR,
+        LOCKER,
+        depths=[1, 3],
+    )
+    figure = burial_figure(burial)
+    *curves, marks = figure["data"]
+    assert [one["y"] for one in curves] == [[None, None]] * 3
+    assert curves[0]["error_y"]["array"] == [0.0, 0.0]
+    assert curves[0]["hovertext"][0] == "depth 1: no answer in 5"
+    assert (marks["name"], marks["meta"]) == ("no answer, it failed", "amber")
+    assert len(figure["layout"]["annotations"]) == 1
+    for row in burial_rows(burial):
+        assert (row.recalled, row.interval) == ("no answer in 5", "")
+        assert row.standing == "not known, no trial came to an answer"
+        assert not row.is_first_uncertain
+        assert row.facts == ("colour: no answer in 5", "locker: no answer in 5")
 
 
 def test_answers_that_are_no_loss_have_rows_of_their_own():

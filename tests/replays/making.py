@@ -290,6 +290,37 @@ def probed(run: Run, depth: int) -> Probed:
     )
 
 
+def make_unanswered_batch(
+    project: Project, agent: Agent, *, settle: Callable[[Project], object] = scored
+) -> Batch:
+    """A finished memory test whose target broke in every trial."""
+
+    def judged(run: Run) -> dict[str, Any]:
+        depth = run.group.regime["depth"]
+        one = msgspec.structs.replace(
+            probed(run, depth),
+            recollection=Recollection.FAILED,
+            sentence="The turn that asks failed: The target answered with status 500.",
+            held=None,
+            place=None,
+            why="",
+        )
+        counts = {"recalled": 0, "lost": 0, "contradicted": 0, "unclear": 1}
+        found = msgspec.to_builtins([one])
+        return {**counts, "probed": found, "is_untried": False}
+
+    batch = new_batch(
+        agent,
+        name="Card number",
+        memory=encoded_memory_test(MEMORY_TEST),
+        depths=MEMORY_TEST.depths,
+    )
+    run_out(batch, lambda run: failed(), judged=judged)
+    settle(project)
+    batch.refresh_from_db()
+    return batch
+
+
 def make_memory_batch(
     project: Project, agent: Agent, *, settle: Callable[[Project], object] = scored
 ) -> Batch:

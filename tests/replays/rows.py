@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apps.accounts.models import Project
-from apps.agents.models import Agent
+from apps.agents.models import Agent, AgentName
 from apps.agents.operations import add_agent
 from apps.engine.replay.case import Case, RecordedCall
 from apps.engine.replay.run import Regime, TargetKind
@@ -25,6 +25,13 @@ LOOKED_UP = RecordedCall(tool="lookup", arguments={"number": 7}, result="open")
 
 def make_agent(project: Project, name: str = "memory") -> Agent:
     return add_agent(project_id=project.pk, name=name, now=NOW)
+
+
+def make_nameless(project: Project) -> Agent:
+    """What no named agent did, as an agent of the project: as scoring finds it."""
+    agent = Agent.objects.create(project=project, key="", created_at=NOW)
+    AgentName.objects.create(project=project, key="", agent=agent)
+    return agent
 
 
 def make_target(agent: Agent, name: str = "Small model", **more) -> Target:

@@ -9,6 +9,7 @@ from apps.agents.operations import merge_agents
 from apps.engine.replay.run import ErrorKind, RunError
 from apps.replays.cases import retire_case
 from apps.replays.models import Group
+from apps.replays.results import recall_of
 from apps.scoring.models import TaskScore, TraceScore
 from apps.traces.models import Task, Trace, Upload
 from apps.verdicts.alone import counted_alone
@@ -19,6 +20,7 @@ from tests.replays.making import (
     make_alone,
     make_frozen_case,
     make_memory_batch,
+    make_unanswered_batch,
     new_batch,
     run_out,
 )
@@ -97,6 +99,17 @@ def test_a_memory_test_counts_its_facts_and_nothing_else(project, agent):
     alone = counted_alone(project.pk)[agent.pk]
     assert (alone.recalled, alone.lost, alone.groups, alone.applied) == (8, 7, 0, 0)
     assert verdict_of(agent).colour == "red"
+
+
+def test_a_memory_test_without_an_answer_is_neither_red_nor_green(project, agent):
+    batch = make_unanswered_batch(project, agent)
+    alone = counted_alone(project.pk)[agent.pk]
+    assert (alone.recalled, alone.lost, alone.contradicted) == (0, 0, 0)
+    assert (alone.unclear, alone.failed) == (15, 15)
+    assert verdict_of(agent).colour == "unknown"
+    said = recall_of(batch)
+    assert said.startswith("No trial came to an answer: all 15 questions have none")
+    assert "no longer certain" not in said
 
 
 def test_the_newest_memory_test_takes_the_place_of_every_older_one(project, agent):

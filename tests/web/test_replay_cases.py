@@ -17,6 +17,7 @@ from apps.replays.cases import case_of
 from apps.replays.models import ReplayCase
 from apps.traces.models import Task, Trace
 from tests.factories import make_member, make_project
+from tests.replays.rows import make_nameless
 from tests.web.hostile import HTML
 from tests.web.test_agent_definitions import made, project, triage, uploads_dir, web
 from tests.web.visiting import assert_inert, text, url
@@ -150,6 +151,23 @@ class TestFiles:
         one = ReplayCase.objects.first()
         only = b"".join(web.get(f"{where}?case={one.pk}").streaming_content)
         assert len(only.splitlines()) == 1
+
+    def test_a_download_of_the_agent_without_a_name_comes_back(self, web, project):
+        agent = make_nameless(project)
+        new = url(project, "replay-case-new")
+        web.post(new, {"agent": agent.pk, "name": "one", "given": "Where is it?"})
+        [row] = ReplayCase.objects.all()
+        assert (row.agent, case_of(row).agent) == (agent, "")
+        content = b"".join(
+            web.get(url(project, "replay-cases-jsonl")).streaming_content
+        )
+        ReplayCase.objects.all().delete()
+        sent = SimpleUploadedFile("cases.jsonl", content)
+        page = text(web.post(url(project, "replay-cases-file"), {"file": sent}))
+        assert "1 case read" in page
+        assert "line refused" not in page
+        [again] = ReplayCase.objects.all()
+        assert (again.agent, again.hash) == (agent, row.hash)
 
     @pytest.mark.parametrize("lines", ["", "  \n ", "nothing", '{"agent": 3}'])
     def test_a_file_without_a_case_is_refused_in_words(self, web, project, lines):

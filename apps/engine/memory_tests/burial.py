@@ -31,12 +31,14 @@ class Standing(StrEnum):
 
     Certain: the lower end of the interval reaches the declared share. Too few: all were
     recalled, and there are too few of them to show that share. Uncertain: some were
-    not, and the lower end lies below it.
+    not, and the lower end lies below it. Unanswered: no question of the whole test has
+    an answer, at whatever depth, so that nothing is known of what is remembered.
     """
 
     CERTAIN = "certain"
     TOO_FEW = "too_few"
     UNCERTAIN = "uncertain"
+    UNANSWERED = "unanswered"
     NOT_TESTED = "not_tested"
 
 
@@ -45,7 +47,7 @@ class DepthPoint(msgspec.Struct, frozen=True, kw_only=True):
 
     `counts` are the recollections, `places` where failures were lost, by their value.
     `held` of `held_known` states before asking named the value. `interval` is `None`
-    where nothing was tried.
+    where nothing was tried, and where it is unanswered.
     """
 
     depth: int
@@ -73,7 +75,11 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def first_lapse(self) -> int | None:
         """The least tested depth at which any trial was not recalled."""
-        lapsed = [one.depth for one in self.points if one.recalled < one.trials]
+        lapsed = [
+            one.depth
+            for one in self.points
+            if one.recalled < one.trials and one.standing is not Standing.UNANSWERED
+        ]
         return lapsed[0] if lapsed else None
 
     @property
@@ -123,6 +129,13 @@ class Burial(msgspec.Struct, frozen=True, kw_only=True):
     renamed: int
     probed: tuple[Probed, ...]
 
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether questions were due and none of them has an answer."""
+        return bool(self.probed) and all(
+            one.recollection is Recollection.FAILED for one in self.probed
+        )
+
 
 def needed_for(share: float) -> int:
     """How many trials, all recalled, put the lower Wilson 95 % end at a share.
@@ -152,7 +165,7 @@ def burial_from(
     """As `burial_of`, from what was judged of each trial before, in any order."""
     whole = _curve(test, "", _by_trial(probed))
     positions = range(1, len(test.facts) + 1) if len(test.facts) > 1 else ()
-    return Burial(
+    found = Burial(
         certain_from=test.certain_from,
         needed=needed_for(test.certain_from),
         whole=whole,
@@ -174,6 +187,28 @@ def burial_from(
         renamed=len({(one.depth, one.repeat) for one in probed if one.named_between}),
         probed=tuple(probed),
     )
+    return _unanswered(found) if found.is_unanswered else found
+
+
+def _unanswered(found: Burial) -> Burial:
+    """The same without a word of recall: what always failed was never asked."""
+    return msgspec.structs.replace(
+        found,
+        whole=_without_standing(found.whole),
+        facts=tuple(map(_without_standing, found.facts)),
+        positions=tuple(map(_without_standing, found.positions)),
+        middle=None,
+    )
+
+
+def _without_standing(curve: Curve) -> Curve:
+    points = [
+        msgspec.structs.replace(one, standing=Standing.UNANSWERED, interval=None)
+        if one.trials
+        else one
+        for one in curve.points
+    ]
+    return Curve(name=curve.name, points=tuple(points))
 
 
 def position_words(position: int, of: int) -> str:

@@ -42,7 +42,9 @@ def rule_of(burial: Burial) -> str:
 
 
 def counted(point: DepthPoint) -> str:
-    """A depth in words: `3 of 5 (23 % to 88 %)`, or that it was not tested."""
+    """A depth in words: `3 of 5 (23 % to 88 %)`, or that nothing is known of it."""
+    if point.standing is Standing.UNANSWERED:
+        return f"no answer in {point.trials}"
     if point.interval is None:
         return "not tested"
     return f"{point.recalled} of {point.trials} ({between(point.interval)})"
@@ -57,6 +59,11 @@ def _sentences(burial: Burial) -> Iterator[str]:
     tested = [one for one in burial.whole.points if one.trials]
     if not tested:
         yield "Not tested: no trial was run."
+        yield from _uncounted(burial)
+        return
+    if burial.is_unanswered:
+        yield _why_unanswered(burial)
+        yield from _untested(burial)
         yield from _uncounted(burial)
         return
     yield _headline(burial.whole)
@@ -106,9 +113,25 @@ def _scope(burial: Burial) -> Iterator[str]:
             f"A trial counts as recalled where all its {len(burial.facts)} facts were, "
             "since facts of one conversation are no independent trials."
         )
+    yield from _untested(burial)
+
+
+def _untested(burial: Burial) -> Iterator[str]:
     untested = [str(one.depth) for one in burial.whole.points if not one.trials]
     if untested:
         yield f"Not tested: depth {', '.join(untested)}."
+
+
+def _why_unanswered(burial: Burial) -> str:
+    """What most of the questions without an answer say of it."""
+    of = len(burial.probed)
+    questions = "1 question has" if of == 1 else f"all {of} questions have"
+    [(why, count)] = Counter([one.sentence for one in burial.probed]).most_common(1)
+    often = "" if count == of else f"Most often ({count} of {of}): "
+    return (
+        f"No trial came to an answer: {questions} none, so that nothing is known of "
+        f"what is remembered. {often}{why}"
+    )
 
 
 def _too_few(burial: Burial, tested: list[DepthPoint]) -> Iterator[str]:

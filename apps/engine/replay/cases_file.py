@@ -6,8 +6,8 @@
      "calls": [{"tool": "get_order", "arguments": {"id": 7}, "result": "paid"}],
      "state": null, "context": {}, "model": "", "parameters": {}}
 
-Only `agent` and one of `input` and `messages` are needed. Good lines are kept, and of
-each bad one it is said what is wrong with it.
+Only `agent` and one of `input` and `messages` are needed; an empty `agent` is the one
+without a name. Good lines are kept, and of each bad one it is said what is wrong.
 """
 
 from __future__ import annotations
@@ -60,12 +60,15 @@ class _Refused(Exception):
     """Why a line is none that can be used, as a sentence."""
 
 
-def cases_from_jsonl(lines: Iterable[str | bytes], *, agent: str = "") -> CasesRead:
+def cases_from_jsonl(
+    lines: Iterable[str | bytes], *, agent: str | None = None
+) -> CasesRead:
     """The cases of JSON lines; blank lines are none.
 
-    `agent` is that of the lines that name none. A line may have 16 MiB and a file
-    10,000 cases; what comes after these is refused. Numbers, characters and depth are
-    those that every upload may have. Never raises for what stands in a line.
+    `agent` is that of the lines without the field, "" the one without a name; with
+    `None` these lines are refused. A line may have 16 MiB and a file 10,000 cases; what
+    comes after these is refused. Numbers, characters and depth are those that every
+    upload may have. Never raises for what stands in a line.
     """
     decoder = Decoder()
     cases: list[Case] = []
@@ -108,7 +111,7 @@ def cases_as_jsonl(cases: Iterable[Case]) -> Iterator[str]:
 
 
 def _case_in(
-    raw: str | bytes, number: int, decoder: Decoder, agent: str
+    raw: str | bytes, number: int, decoder: Decoder, agent: str | None
 ) -> Case | None:
     """The case of a line, `None` for a blank one."""
     text = _text(raw, number)
@@ -143,7 +146,7 @@ def _decoded(decoder: Decoder, text: str, number: int) -> Any:
     return value
 
 
-def _case(value: Any, agent: str) -> Case:
+def _case(value: Any, agent: str | None) -> Case:
     if not isinstance(value, dict):
         raise _Refused("A case is a JSON object; this line holds another value.")
     _refuse_strangers(value, _KNOWN, "")
@@ -151,9 +154,10 @@ def _case(value: Any, agent: str) -> Case:
         for place, part in enumerate(value.get(name) or ()):
             if isinstance(part, dict):
                 _refuse_strangers(part, known, f"{name}[{place}].")
-    filled = {"agent": agent, **value}
+    if agent is None and "agent" not in value:
+        raise _Refused("“agent” is missing: which agent is run?")
     try:
-        case = msgspec.convert(filled, Case)
+        case = msgspec.convert({"agent": agent, **value}, Case)
     except msgspec.ValidationError as error:
         raise _Refused(_in_words(str(error))) from None
     _refuse_empty(case)
@@ -170,8 +174,6 @@ def _refuse_strangers(value: dict[str, Any], known: tuple[str, ...], at: str) ->
 
 
 def _refuse_empty(case: Case) -> None:
-    if not case.agent.strip():
-        raise _Refused("“agent” is missing: which agent is run?")
     if case.input is None and not case.messages:
         raise _Refused("There is neither “input” nor “messages”: what is it asked?")
     for place, message in enumerate(case.messages):

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandParser
 
@@ -31,11 +31,12 @@ from evalsite.offline.replay_command import (
     asked_of,
     caps_of,
     cases_in_file,
+    estimated,
     prices_in_file,
     run_cases,
     run_memory,
 )
-from evalsite.offline.replay_recorded import frozen_in
+from evalsite.offline.replay_recorded import frozen_in, is_nameless
 from evalsite.offline.replay_table import table_of
 from evalsite.offline.replay_target import (
     CannotReplay,
@@ -47,11 +48,13 @@ from evalsite.offline.replay_target import (
 from evalsite.offline.replaying import (
     MOST_REPEATS,
     OfflinePlan,
-    estimate_of,
-    groups_of,
     regimes_in,
 )
-from evalsite.offline.sentences import complaint_line, plain
+from evalsite.offline.sentences import complaint_line, count, plain
+from evalsite.walking import name_in_words
+
+_REPEATS: Final = 5
+_NOT_OF_MEMORY: Final = ("repeats", "regime", "wording", "contracts", "recorded")
 
 
 class Command(BaseCommand):
@@ -59,14 +62,14 @@ class Command(BaseCommand):
 
     What is said meanwhile stands on the error stream. Ends with 0 when no case is of
     what --fail-on names, 1 when one is, 2 when it was called wrongly, and 3 when a run
-    was not made, or failed for what lies around the agent.
+    was not made, failed for what lies around the agent, or nothing was answered.
     """
 
     help = (
         "Run an agent alone on frozen cases, with its tools stubbed; needs no database "
         "and no server. Ends with 0 when no case is red or unstable (see --fail-on), 1 "
-        "when one is, 2 when called wrongly, 3 when a run was not made or failed for "
-        "what lies around the agent (before 1)."
+        "when one is, 2 when called wrongly, 3 when a run was not made, failed for "
+        "what lies around the agent, or nothing was answered (before 1)."
     )
     requires_system_checks = []
 
@@ -122,16 +125,19 @@ def _add_what(parser: CommandParser) -> None:
         metavar="FILES",
         help="write a case for each input of --agent in these traces, and run nothing",
     )
-    parser.add_argument("--agent", metavar="NAME", help="whose inputs --freeze takes")
+    parser.add_argument(
+        "--agent",
+        metavar="NAME",
+        help="whose inputs --freeze takes; “unnamed agent” is the one without a name",
+    )
 
 
 def _add_how(parser: CommandParser) -> None:
     parser.add_argument(
         "--repeats",
         type=_whole(MOST_REPEATS),
-        default=5,
         metavar="N",
-        help="runs of each case in each regime (default: %(default)s)",
+        help=f"runs of each case in each regime (default: {_REPEATS})",
     )
     parser.add_argument(
         "--regime",
@@ -219,7 +225,8 @@ def _money(text: str) -> Decimal:
 
 def _freeze(options: dict[str, Any]) -> int:
     """Write the cases of an agent; the code of the command."""
-    if not options["agent"]:
+    agent = options["agent"]
+    if agent is None:
         raise CannotReplay("Say whose inputs are frozen: --agent NAME.")
     unread = []
 
@@ -228,11 +235,12 @@ def _freeze(options: dict[str, Any]) -> int:
         if one.is_incomplete:
             unread.append(one)
 
-    cases = list(frozen_in(options["freeze"], agent=options["agent"], hear=hear))
+    cases = frozen_in(options["freeze"], agent=agent, hear=hear)
     if not cases and not unread:
-        raise CannotReplay(f"“{options['agent']}” acts in none of these traces.")
+        called = "An agent without a name" if is_nameless(agent) else f"“{agent}”"
+        raise CannotReplay(f"{called} acts in none of these traces.")
     _write(cases_as_jsonl(cases), options["output"])
-    say(f"{len(cases):,} cases.")
+    say(f"{count(len(cases), 'case')}.")
     return INCOMPLETE if unread else 0
 
 
@@ -240,12 +248,11 @@ def _replay(options: dict[str, Any]) -> int:
     """Run what a call names and print it; the code of the command."""
     call = _call(options)
     if options["dry_run"]:
-        groups_of(call.plan)
-        write(f"{estimate_of(call.plan, call.target).sentence}\n")
+        write(f"{estimated(call, options['memory']).sentence}\n")
         flush()
         return 0
     if options["memory"] is not None:
-        answer = run_memory(call, options["memory"], call.plan.cases[0], tell=_tell)
+        answer = run_memory(call, options["memory"], tell=_tell)
     else:
         answer = run_cases(call, tell=_tell)
     if options["traces"] is not None:
@@ -258,6 +265,8 @@ def _replay(options: dict[str, Any]) -> int:
 def _call(options: dict[str, Any]) -> Call:
     if STANDARD_INPUT in options["recorded"]:
         raise CannotReplay("--recorded reads its files twice, so it takes no “-”.")
+    if options["memory"] is not None:
+        _refuse_ignored(options)
     target = _target(options)
     prices = prices_in_file(options["prices"])
     return Call(
@@ -266,7 +275,7 @@ def _call(options: dict[str, Any]) -> Call:
             cases=_cases(options, target),
             regimes=regimes_in(options["regime"], options["wording"]),
             wordings=tuple(options["wording"]),
-            repeats=options["repeats"],
+            repeats=options["repeats"] or _REPEATS,
             seed=options["seed"],
             caps=caps_of(options, prices, target.model),
             prices=prices,
@@ -275,6 +284,22 @@ def _call(options: dict[str, Any]) -> Call:
         recorded=tuple(options["recorded"]),
         fail_on=options["fail_on"],
     )
+
+
+def _refuse_ignored(options: dict[str, Any]) -> None:
+    """Refuse what a memory test would pass over, before anything is run."""
+    given = [f"--{name}" for name in _NOT_OF_MEMORY if options[name]]
+    if given:
+        raise CannotReplay(
+            f"A memory test has its own depths and repeats and judges facts, so {given[0]} "
+            "would say nothing. Leave it out, or run the cases without --memory."
+        )
+    cases = [] if options["cases"] is None else cases_in_file(options["cases"])
+    if len(cases) > 1:
+        raise CannotReplay(
+            f"A memory test begins from one case; {name_in_words(options['cases'])} has "
+            f"{count(len(cases), 'case')}."
+        )
 
 
 def _target(options: dict[str, Any]) -> OfflineTarget:
@@ -297,7 +322,8 @@ def _cases(options: dict[str, Any], target: OfflineTarget) -> tuple[Case, ...]:
     if options["cases"] is not None:
         return cases_in_file(options["cases"])
     if options["memory"] is not None:
-        return (Case(agent=options["agent"] or target.name),)
+        agent = target.name if options["agent"] is None else options["agent"]
+        return (Case(agent="" if is_nameless(agent) else agent),)
     raise CannotReplay("Say what the agent is given: --cases FILE, or --memory FILE.")
 
 

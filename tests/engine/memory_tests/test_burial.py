@@ -22,10 +22,12 @@ from apps.engine.memory_tests import (
     trend,
 )
 from apps.engine.nulls.intervals import wilson
+from apps.engine.replay.run import ErrorKind
 from tests.engine.memory_tests.agents import (
     COLOUR,
     LOCKER,
     Agent,
+    Breaking,
     Forgetful,
     a_test,
     last,
@@ -99,6 +101,40 @@ def test_nothing_lost_and_nothing_tried_are_two_answers():
     # Each depth was planned by itself, so that numbers of trials come twice.
     again = [msgspec.structs.replace(one, trial=one.repeat) for one in probed]
     assert burial_from(test, again).whole == burial_of(test, records).whole
+
+
+@pytest.mark.parametrize("at", ["restart", COLOUR["telling"].format(value="green")])
+def test_where_no_trial_came_to_an_answer_nothing_is_said_of_recall(at):
+    test = a_test(COLOUR, depths=[0, 2, 4], repeats=2, length="equal")
+    burial = burial_by(test, Breaking(test, at, ErrorKind.TARGET))
+    assert burial.is_unanswered
+    standings = {one.standing for one in burial.whole.points}
+    assert standings == {Standing.UNANSWERED}
+    assert {one.interval for one in burial.whole.points} == {None}
+    assert {p.standing for c in burial.facts for p in c.points} == standings
+    whole = burial.whole
+    assert (whole.first_uncertain, whole.first_lapse, whole.last_before) == (None,) * 3
+    assert (burial.trend, burial.middle) == (None, None)
+    assert sentences_of(burial) == (
+        "No trial came to an answer: all 6 questions have none, so that nothing is "
+        "known of what is remembered. The trial broke off before it was asked for: "
+        f"It broke at {at}.",
+    )
+
+
+def test_one_answer_is_enough_for_failed_trials_to_count_as_not_recalled():
+    test = a_test(COLOUR, depths=[0, 2], repeats=2)
+    broken = list(
+        run_memory_test(planned(test), Breaking(test, "restart", ErrorKind.TARGET))
+    )
+    [good, *_] = run_memory_test(planned(test), Agent(test))
+    burial = burial_of(test, [good, *broken[1:]])
+    assert not burial.is_unanswered
+    assert [(one.recalled, one.trials) for one in burial.whole.points] == [
+        (1, 2),
+        (0, 2),
+    ]
+    assert any("3 of 4 questions have no answer" in one for one in sentences_of(burial))
 
 
 def test_a_few_lapses_among_many_stay_certain_at_the_declared_share():

@@ -45,7 +45,7 @@ DECIDED = {"kind": "jmespath", "expression": "code"}
     ("fields", "field", "words"),
     [
         ({"facts": []}, "facts", "1 to 20 facts"),
-        ({"depth": [1]}, "", "unknown field `depth`"),
+        ({"depth": [1]}, "", "“depth” is not known"),
         ({"depths": []}, "depths", "1 to 30 depths"),
         ({"depths": [-1, 2]}, "depths", "between 0 and 1,000"),
         ({"depths": ["a"]}, "depths[0]", "Expected `int`"),
