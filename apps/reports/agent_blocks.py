@@ -91,7 +91,7 @@ _AGENT_COLUMNS: Final = (
     Column("Memory recalled", 1.3),
     Column("Findings", 0.95, is_number=True),
     Column("Masked, of what passed", 1.7),
-    Column("Why", 2.8),
+    Column("Why", 4.0),
 )
 
 

@@ -58,6 +58,7 @@ function axis(given, colours) {
     automargin: true,
     fixedrange: true,
     ...given,
+    ...(given?.title ? { title: { standoff: 8, font: { size: 12 }, ...(given.title.text ? given.title : { text: given.title }) } } : {}),
     color: colours.mute,
     gridcolor: colours.line,
     linecolor: colours.line,
@@ -87,6 +88,7 @@ function themed(figure, colours) {
     })),
     annotations: (given.annotations ?? []).map((note) => ({
       bgcolor: colours.panel,
+      arrowcolor: colours.mute,
       ...note,
       font: { ...note.font, color: colours[TONES.includes(note.name) ? note.name : "mute"] },
     })),

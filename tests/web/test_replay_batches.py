@@ -266,6 +266,7 @@ class TestAMemoryTest:
         batch = Batch.objects.get(name="Card number")
         page = text(web.get(url(project, "replay-batch", batch.pk)))
         assert "Recall is no longer certain from depth 6 on, where it is 3 of 5" in page
+        assert page.count("Recall counts as certain at a depth where") == 1
         figure = page.split('id="recall-figure" type="application/json">')[1]
         drawn = json.loads(figure.split("</script>")[0])
         assert drawn["data"][0]["y"] == [100, 60, 0]

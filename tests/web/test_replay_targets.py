@@ -85,7 +85,7 @@ def test_the_form_of_a_command_says_how_it_is_talked_to(web, project, agent):
     for words in (
         "one line of JSON on its standard input, which stays open",
         "{&quot;ask&quot;: &quot;tool&quot;, &quot;tool&quot;: …, &quot;arguments&quot;: …}",
-        "{&quot;output&quot;: …, &quot;state&quot;: …} is its answer",
+        "{&quot;output&quot;: …, &quot;state&quot;: …}</code> is its answer",
     ):
         assert words in page
 

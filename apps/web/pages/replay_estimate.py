@@ -122,7 +122,7 @@ def _rows(found: Estimate, words: str) -> list[EstimateRow]:
     rows = [_row(label, span) for label, span in spans if span is not None]
     left = [label for label, span in spans if span is None]
     if left:
-        label = f"{', '.join(left)} and money"
+        label = f"{', '.join(left)} and money".capitalize()
         return [*rows, EstimateRow(label, words=words)]
     return [*rows, _money(found)]
 

@@ -78,13 +78,15 @@ def recall_part(batch: Batch) -> RecallPart:
     if not lines:
         return RecallPart(test=test, depths=_depths(test))
     burial = burial_of_batch(batch, runs)
-    said = list(sentences_of(burial))
+    rule = rule_of(burial)
+    # Its own place is below the others.
+    said = [one for one in sentences_of(burial) if one != rule]
     rows = list(burial_rows(burial))
     return RecallPart(
         has_results=True,
         headline=said[0] if said else "",
         sentences=said[1:],
-        rule=rule_of(burial),
+        rule=rule,
         figure=burial_figure(burial),
         rows=rows,
         has_facts=any(row.facts for row in rows),

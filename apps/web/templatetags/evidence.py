@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from django import template
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from apps.engine.formats import labels
@@ -32,6 +33,8 @@ from apps.web.words import (
 )
 
 register = template.Library()
+_JSON_IN_WORDS: Final = re.compile(r"(\{[^{}]*\})")
+_LOOSE_PERCENT: Final = re.compile(r"(?<=\d) %")
 
 _FORMAT_LABELS = labels()
 # With the full stop, exclamation and question mark of Chinese and Japanese.
@@ -147,6 +150,26 @@ def sentence(text: str) -> str:
     """A text that others follow: with a full stop, if no mark ends it already."""
     bare = text.rstrip()
     return bare if not bare or bare[-1] in _ENDS else f"{bare}."
+
+
+@register.filter
+def tied(text: str) -> str:
+    """A sentence in which no percent sign is parted from its number by a line's end."""
+    return _LOOSE_PERCENT.sub("\u202f%", str(text))
+
+
+@register.filter
+def coded(text: str) -> SafeString:
+    """A text as HTML, escaped, with the JSON objects in it set as code."""
+    parts = _JSON_IN_WORDS.split(text)
+    return format_html_join(
+        "",
+        "{}",
+        (
+            (format_html("<code>{}</code>", part) if at % 2 else part,)
+            for at, part in enumerate(parts)
+        ),
+    )
 
 
 @register.filter
