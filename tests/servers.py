@@ -14,6 +14,7 @@ import os
 import shutil
 import socket
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,9 +25,10 @@ from evalsite.embedded import (
     Places,
     embedded_urls,
     start_embedded,
+    wait_for_valkey,
 )
 from evalsite.places import held
-from evalsite.processes import CannotStart
+from evalsite.processes import CannotStart, Process
 
 _PREFIX = "evalsite-tests-"
 _OURS = "EVALSITE_TESTS_SET"
@@ -82,6 +84,21 @@ class TestServers:
             throw_away=True,
         )
 
+    def crash_broker(self) -> bool:
+        """Kill the broker and start it again on its file; not one from outside."""
+        assert self.servers is not None
+        if "valkey" not in self.names:
+            return False
+        killed = self.servers.processes["valkey"]
+        killed.end_group()
+        # Later versions of Python warn of a fork beside the threads of a test; the new
+        # process does nothing before its program that another thread could hold up.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            again = self.servers.processes["valkey"] = Process(killed.plan)
+        wait_for_valkey(self.servers.places, again)
+        return True
+
     def stop(self) -> None:
         """Stop the servers and remove their folder; safe to run twice."""
         if self.servers is not None:
@@ -120,6 +137,7 @@ def _is_abandoned(folder: Path) -> bool:
 
 
 _run = TestServers()
+crash_broker = _run.crash_broker
 _guard = pytest.MonkeyPatch()
 
 

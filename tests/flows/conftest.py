@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +16,9 @@ import redis
 from django.conf import settings as django_settings
 from django.db import connection
 
-from tests.conftest import ROOT
+from tests.flows.warm import Program, Start, anew, warm
+
+QUICK_CLOCK = "tests.flows.quick_clock"
 
 
 def database_url() -> str:
@@ -42,46 +42,85 @@ def wait_until(condition: Callable[[], object], *, seconds: float, what: str) ->
     pytest.fail(f"Not within {seconds} s: {what}")
 
 
+def is_held(work: str, number: int) -> bool:
+    """Whether a worker is at this work alone, as apps/pipeline/alone.py lets it be."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks JOIN pg_database ON oid = database "
+            "WHERE locktype = 'advisory' AND datname = current_database() "
+            "AND classid::bigint::bit(32) = hashtext(%s)::bit(32) AND objid = %s",
+            [work, number],
+        )
+        return bool(cursor.fetchone()[0])
+
+
 class Processes:
     """Starts the product's own worker and beat, and kills them like a bad day."""
 
-    def __init__(self, environment: dict[str, str], log: IO[bytes]) -> None:
+    def __init__(
+        self,
+        environment: dict[str, str],
+        log: IO[bytes],
+        *,
+        start: Start = anew,
+        clock: str = "evalsite",
+    ) -> None:
         self.environment = environment
         self.log = log
-        self.started: list[subprocess.Popen[bytes]] = []
+        self.start = start
+        self.clock = clock
+        self.started: list[Program] = []
 
-    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "celery", "-A", "evalsite", *arguments],
-            cwd=ROOT,
-            env=self.environment,
-            stdout=self.log,
-            stderr=self.log,
-            start_new_session=True,
+    def _celery(self, application: str, *arguments: str) -> Program:
+        words = ("celery", "-A", application, *arguments)
+        program = self.start(*words, environment=self.environment, log=self.log)
+        self.started.append(program)
+        return program
+
+    def worker(self, *, queues: str = "", processes: int = 2) -> Program:
+        """A worker with so many children, of all queues unless some are named."""
+        name = f"{queues.replace(',', '-')}@%h"
+        only = ("-Q", queues, "-n", name) if queues else ()
+        return self._celery(
+            *("evalsite", "worker", "-c", str(processes), *only),
+            *("--without-gossip", "--without-mingle", "-l", "ERROR"),
         )
-        self.started.append(process)
-        return process
 
-    def worker(self) -> subprocess.Popen[bytes]:
-        return self._start("worker", "-c", "2", "--without-gossip", "-l", "ERROR")
+    def beat(self, folder: object) -> Program:
+        written = ("-s", f"{folder}/beat", "--pidfile=")
+        return self._celery(self.clock, "beat", *written, "-l", "ERROR")
 
-    def beat(self, folder: object) -> subprocess.Popen[bytes]:
-        return self._start("beat", "-s", f"{folder}/beat", "--pidfile=", "-l", "ERROR")
+    def kill(self, program: Program) -> None:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.wait(timeout=20)
 
-    def kill(self, process: subprocess.Popen[bytes], sig: int = signal.SIGKILL) -> None:
-        os.killpg(process.pid, sig)
-        process.wait(timeout=20)
+    def kill_at_work(self, program: Program, is_at_work: Callable[[], object]) -> None:
+        """Kill it in the middle: it stands still while it is asked whether it works."""
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            os.killpg(program.pid, signal.SIGSTOP)
+            if is_at_work():
+                return self.kill(program)
+            os.killpg(program.pid, signal.SIGCONT)
+            time.sleep(0.02)
+        return pytest.fail("It was never at work: the kill would tell nothing.")
 
     def end(self) -> None:
-        for process in self.started:
-            if process.poll() is None:
-                self.kill(process)
+        for program in self.started:
+            if program.poll() is None:
+                self.kill(program)
 
 
 @contextmanager
-def running(environment: dict[str, str], log: Path) -> Iterator[Processes]:
+def running(
+    environment: dict[str, str],
+    log: Path,
+    *,
+    start: Start = anew,
+    clock: str = "evalsite",
+) -> Iterator[Processes]:
     with log.open("wb") as stream:
-        processes = Processes(environment, stream)
+        processes = Processes(environment, stream, start=start, clock=clock)
         try:
             yield processes
         finally:
@@ -107,8 +146,15 @@ def broker() -> redis.Redis:
     client.close()
 
 
+@pytest.fixture(scope="session")
+def start() -> Iterator[Start]:
+    """Starts programs of the product, which need not import everything anew."""
+    with warm() as forking:
+        yield forking.start
+
+
 @pytest.fixture
-def processes(transactional_db, broker, tmp_path) -> Iterator[Processes]:
+def processes(transactional_db, broker, tmp_path, start) -> Iterator[Processes]:
     environment = {
         **os.environ,
         "DATABASE_URL": database_url(),
@@ -117,6 +163,9 @@ def processes(transactional_db, broker, tmp_path) -> Iterator[Processes]:
         "EVALSITE_LEASE_SECONDS": "2",
         "EVALSITE_SECRET_KEY": "only for this test",
         "DJANGO_SETTINGS_MODULE": "evalsite.settings",
+        # As `run` has it: the checks of Django import every page.
+        "CELERY_SKIP_CHECKS": "1",
     }
-    with running(environment, tmp_path / "celery.log") as found:
+    log = tmp_path / "celery.log"
+    with running(environment, log, start=start, clock=QUICK_CLOCK) as found:
         yield found

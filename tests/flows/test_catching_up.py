@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.db.models.functions import Now
 
 from apps.engine.check import configured
 from apps.pipeline.reading import read_upload
@@ -14,12 +15,12 @@ from apps.traces.behind import behind_count
 from apps.traces.models import Trace, Upload
 from tests.benchmarks.corpus import results_file
 from tests.factories import NOW, make_project
-from tests.flows.conftest import wait_until
+from tests.flows.conftest import is_held, wait_until
 from tests.flows.test_kills import submit
 from tests.soak import times
 
 KILLS = times(1, soak=6)
-COPIES = KILLS + 3
+COPIES = KILLS + 2
 """More batches of a worker than there are kills, so that none comes too late."""
 
 
@@ -82,8 +83,11 @@ def test_killing_the_worker_that_catches_up_loses_and_doubles_nothing(
             seconds=60,
             what="it catches up",
         )
-        processes.kill(worker)
-    assert behind_count(project.pk, name), "The kills came too late to tell anything."
+        processes.kill_at_work(
+            worker,
+            lambda: is_held("catch_up", project.pk) and behind_count(project.pk, name),
+        )
+        assert behind_count(project.pk, name), "The kill came too late."
     processes.worker()
     wait_until(
         lambda: behind_count(project.pk, name) == 0, seconds=120, what="it is done"
@@ -102,6 +106,8 @@ def test_killing_the_worker_of_a_shadow_loses_and_doubles_nothing(
         project=project, check=other_key(project), user_id=None, now=NOW
     )
 
+    held = Shadow.objects.filter(pk=shadow.pk, claimed_until__gt=Now())
+
     def done() -> int:
         return Shadow.objects.values_list("traces_done", flat=True).get(pk=shadow.pk)
 
@@ -109,8 +115,8 @@ def test_killing_the_worker_of_a_shadow_loses_and_doubles_nothing(
         before = done()
         worker = processes.worker()
         wait_until(lambda before=before: done() > before, seconds=60, what="it runs")
-        processes.kill(worker)
-    assert done() < Trace.objects.count(), "The kills came too late to tell anything."
+        processes.kill_at_work(worker, held.exists)
+        assert done() < Trace.objects.count(), "The kill came too late."
     processes.worker()
     wait_until(
         lambda: Shadow.objects.get(pk=shadow.pk).state != "running",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -33,12 +32,11 @@ from apps.traces.operations import (
 from apps.traces.storage import receive
 from apps.traces.transitions import MAX_TRIES
 from tests.benchmarks.corpus import results_file
-from tests.conftest import ROOT
 from tests.factories import NOW, decay_trace, make_project
 from tests.flows.conftest import wait_until
 from tests.soak import times
 
-KILLS = times(4, soak=12)
+KILLS = times(MAX_TRIES, soak=12)
 COPIES = 2 * KILLS + 2
 """Writes of a reader, so that each of the kills finds it between two."""
 TRACES_OF_A_COPY = 200
@@ -69,6 +67,12 @@ def stored(upload: Upload) -> int:
 
 def is_done(upload: Upload):
     return lambda: state(upload) in {"done", "failed"}
+
+
+def is_read_now(upload: Upload):
+    """Whether somebody holds it and keeps on holding it."""
+    held = Upload.objects.filter(pk=upload.pk, state="reading", lease_until__gt=Now())
+    return held.exists
 
 
 def has_more_than(upload: Upload, count: int):
@@ -124,7 +128,7 @@ def test_killing_the_whole_worker_again_and_again_loses_and_doubles_nothing(
         before = stored(upload)
         worker = processes.worker()
         wait_until(has_more_than(upload, before), seconds=60, what="it reads")
-        processes.kill(worker)
+        processes.kill_at_work(worker, is_read_now(upload))
     processes.worker()
     wait_until(is_done(upload), seconds=90, what="the upload is read after all")
     assert_everything_is_there_once(upload, copies=COPIES)
@@ -152,6 +156,9 @@ def test_a_broker_that_forgets_everything_loses_nothing(
     project, processes, broker, tmp_path
 ):
     upload = submit(project, results_file(copies=1))
+    # So long an upload is left to its own message.
+    received = upload.created_at - timedelta(seconds=10)
+    Upload.objects.filter(pk=upload.pk).update(created_at=received)
     broker.flushall()
     processes.worker()
     processes.beat(tmp_path)
@@ -159,22 +166,9 @@ def test_a_broker_that_forgets_everything_loses_nothing(
     assert_everything_is_there_once(upload, copies=1)
 
 
-SUBMIT = """
-import django, sys
-django.setup()
-from django.utils import timezone
-from apps.accounts.models import Project
-from apps.pipeline.flow import submit_upload
-from apps.traces.storage import receive
-received = receive([b'[{"role": "user", "content": "hi"}]'], limit=99, name="a.json")
-project = Project.objects.get(slug=sys.argv[1])
-submit_upload(project=project, received=received, user=None, now=timezone.now())
-"""
-
-
 @pytest.mark.parametrize("where", ["nowhere.sock", "stopped"])
 def test_an_upload_is_accepted_while_the_broker_is_away(
-    project, processes, broker, tmp_path, where
+    project, processes, start, broker, tmp_path, where
 ):
     stopped = int(broker.info("server")["process_id"]) if where == "stopped" else None
     environment = dict(processes.environment)
@@ -184,13 +178,9 @@ def test_an_upload_is_accepted_while_the_broker_is_away(
         os.kill(stopped, signal.SIGSTOP)
     begun = time.monotonic()
     try:
-        subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", SUBMIT, project.slug],
-            cwd=ROOT,
-            env=environment,
-            check=True,
-            timeout=60,
-        )
+        words = ("tests.flows.submitting", project.slug)
+        submitting = start(*words, environment=environment, log=processes.log)
+        assert submitting.wait(60) == 0
     finally:
         if stopped is not None:
             os.kill(stopped, signal.SIGCONT)
@@ -230,10 +220,13 @@ def test_a_claim_is_kept_alive_while_one_record_takes_long(project):
     upload = submit(project, results_file())
     claim = claim_upload(upload_id=upload.pk, lease_seconds=1)
     with kept_alive(claim):
-        time.sleep(2.5)
+        time.sleep(1.5)
         assert claim_upload(upload_id=upload.pk, lease_seconds=1) is None
-    time.sleep(1.2)
-    assert claim_upload(upload_id=upload.pk, lease_seconds=1) is not None
+    wait_until(
+        lambda: claim_upload(upload_id=upload.pk, lease_seconds=1),
+        seconds=10,
+        what="its lease has run out",
+    )
 
 
 def test_a_reader_that_lost_its_claim_writes_nothing_any_more(project):

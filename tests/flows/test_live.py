@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import pytest
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from apps.accounts.operations import create_token
@@ -76,12 +77,12 @@ def token(project) -> str:
 
 
 @pytest.fixture
-def web(processes, tmp_path):
+def web(processes, start, tmp_path):
     processes.environment |= {
         "EVALSITE_LIVE_SETTLE_SECONDS": "1",
         "EVALSITE_LIVE_QUIET_SECONDS": "3",
     }
-    found = Web(processes.environment, tmp_path / "web.log")
+    found = Web(processes.environment, tmp_path / "web.log", start=start)
     found.start()
     yield found
     found.kill()
@@ -183,35 +184,43 @@ class TestTheOfficialExporter:
         assert LiveTrace.objects.count() == 0
         processes.worker()
         processes.beat(tmp_path)
-        missing = []
-        for compression in ("none", "gzip"):
-            sender = make_project(owner=project.members.get(), name=compression)
-            begun = time.monotonic()
-            finished(
-                exporter(
+        there = [name for name in FRAMEWORKS if all(map(_is_there, FRAMEWORKS[name]))]
+        with ExitStack() as stack:
+
+            def sent(name: str, script: str, *arguments: str, **more: str):
+                sender = make_project(owner=project.members.get(), name=name)
+                header = header_of(token_of(sender))
+                return sender, exporter(script, *arguments, **more, **header)
+
+            encodings = [
+                sent(
+                    compression,
                     "plain_exporter",
                     as_texts(),
                     OTEL_EXPORTER_OTLP_COMPRESSION=compression,
-                    **header_of(token_of(sender)),
                 )
-            )
+                for compression in ("none", "gzip")
+            ]
+            frameworks = [
+                sent(
+                    script,
+                    script,
+                    MODEL_SERVER=stack.enter_context(model_server(OUTPUTS)),
+                    OPENAI_API_KEY="none",
+                )
+                for script in there
+            ]
+            for _, sending in (*encodings, *frameworks):
+                finished(sending)
+        for sender, _ in (*encodings, *frameworks):
             assert_it_is_queued(sender)
+        for sender, _ in encodings:
             assert Signal.objects.filter(project=sender).count() == 1
-            assert time.monotonic() - begun < 60
-        for script, modules in FRAMEWORKS.items():
-            if not all(map(_is_there, modules)):
-                missing.append(script)
-                continue
-            sender = make_project(owner=project.members.get(), name=script)
-            headers = header_of(token_of(sender))
-            with model_server(OUTPUTS) as address:
-                more = {"MODEL_SERVER": address, "OPENAI_API_KEY": "none"}
-                finished(exporter(script, **more, **headers))
-            assert_it_is_queued(sender)
+        for sender, _ in frameworks:
             trace = Trace.objects.get(project=sender)
-            assert (trace.model_call_count, trace.usage_known) == (6, 6), script
-            assert trace.tool_call_count == 5, script
-        if missing:
+            counted = (trace.model_call_count, trace.usage_known, trace.tool_call_count)
+            assert counted == (6, 6, 5), sender.name
+        if missing := sorted(set(FRAMEWORKS) - set(there)):
             pytest.skip(f"The frameworks of these are not installed: {missing}.")
 
     def test_it_sends_again_after_429_until_it_is_taken(
@@ -285,6 +294,7 @@ class TestKilling:
         kills = times(2, soak=8)
         traces = 60 * kills
         processes.beat(tmp_path)
+        held = LiveTrace.objects.filter(due_at__isnull=False, lease_until__gt=Now())
         for number in range(1, traces + 1):
             assert web.post(as_protobuf(*run_of(number)), token) == 200
         for _ in range(kills):
@@ -292,8 +302,8 @@ class TestKilling:
             wait_until(
                 has_more_than(project, stored(project)), seconds=60, what="it assembles"
             )
-            processes.kill(worker)
-        assert stored(project) < traces, "The kills came too late to tell anything."
+            processes.kill_at_work(worker, held.exists)
+            assert stored(project) < traces, "The kill came too late."
         processes.worker()
         wait_until(
             lambda: not LiveTrace.objects.filter(due_at__isnull=False).exists(),

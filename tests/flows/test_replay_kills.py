@@ -25,9 +25,14 @@ from tests.flows.test_kills import children_of
 from tests.isolation.sandbox.runs import ended_within, processes_with
 from tests.model_server import model_server
 from tests.replays.alone import assert_whole, batch_at, states, target_at
-from tests.replays.rows import make_agent
+from tests.replays.rows import make_agent, make_case
+from tests.servers import crash_broker
+from tests.soak import times
 
-RUNS = 200
+ROUNDS = times(1, soak=6)
+OF_A_ROUND = 80
+"""So many runs end while each is killed once: the worker first, the broker last."""
+RUNS = times(200, soak=600)
 AT_ONCE = 2
 """As many runs as the worker of these tests has children."""
 STANDSTILL = 60
@@ -86,6 +91,14 @@ class Fire:
         self.interrupted += AT_ONCE
         self.broker.flushall()
 
+    def crash_the_broker(self) -> None:
+        """It comes back with what was on disk; no run is interrupted by that.
+
+        One that is not ours we could not start again: it only forgets everything.
+        """
+        if not crash_broker():
+            self.broker.flushall()
+
 
 def steady(ask: Callable[[], Any]) -> Any:
     """What the database says once it is there; nothing while it is not."""
@@ -110,15 +123,21 @@ def napping(agent, settings, processes: Processes) -> tuple[Batch, str]:
     return batch_at(target, runs=1, limits=Limits(seconds=600)), mark
 
 
+def half_of_the_runs(target, name: str) -> Batch:
+    """A batch of as many cases as it takes; each is run a hundred times."""
+    texts = [f"Is order {name}{number} open?" for number in range(RUNS // 200)]
+    cases = [make_case(target.agent, text) for text in texts]
+    return batch_at(target, cases=cases, runs=100)
+
+
 @pytest.mark.slow
-def test_two_hundred_runs_end_once_each_whoever_is_killed(
+def test_hundreds_of_runs_end_once_each_whoever_is_killed(
     processes, broker, settings, tmp_path
 ):
     with model_server(delay=0.02) as server:
         agent = make_agent(make_project(name="Under fire"))
         target = target_at(agent, server, settings, concurrency=AT_ONCE)
-        batch = batch_at(target, runs=RUNS // 2)
-        second = batch_at(target, runs=RUNS // 2)
+        batch, second = (half_of_the_runs(target, name) for name in "ab")
         processes.environment["EVALSITE_REPLAY_HOSTS"] = server.host
         # The servers of tests may forget the last commits in a crash; real ones do not.
         processes.environment["PGOPTIONS"] = "-c synchronous_commit=on"
@@ -130,12 +149,15 @@ def test_two_hundred_runs_end_once_each_whoever_is_killed(
         fire.kill_the_worker()
         assert ended_within(mark, 5), "an orphan is left"
         cancel_batch(batch=nap, user_id=None)
-        fire.wait_for(15)
-        fire.kill_the_worker()
-        fire.wait_for(40)
-        fire.kill_the_children()
-        fire.wait_for(60)
-        fire.crash_the_database()
+        for done in range(0, ROUNDS * OF_A_ROUND, OF_A_ROUND):
+            fire.wait_for(done + 15)
+            fire.kill_the_worker()
+            fire.wait_for(done + 40)
+            fire.kill_the_children()
+            fire.wait_for(done + 60)
+            fire.crash_the_database()
+            fire.wait_for(done + OF_A_ROUND)
+            fire.crash_the_broker()
         for one in (nap, batch, second):
             fire.wait_until(lambda one=one: fire.is_done(one), f"{one} is done")
         calls = server.stats.calls

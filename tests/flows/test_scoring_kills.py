@@ -17,7 +17,7 @@ from apps.verdicts.progress import asked_at_present
 from tests.at_once import at_once
 from tests.benchmarks.desk_runs import desk_runs
 from tests.factories import NOW, make_project, upload_traces
-from tests.flows.conftest import wait_until
+from tests.flows.conftest import is_held, wait_until
 from tests.soak import times
 from tests.whole_scores import assert_scores_are_whole
 
@@ -57,9 +57,11 @@ def test_killing_the_worker_that_scores_loses_and_doubles_nothing(
         wait_until(
             lambda before=before: left(project) < before, seconds=60, what="it scores"
         )
-        processes.kill(worker)
+        processes.kill_at_work(
+            worker, lambda: is_held("score", project.pk) and left(project)
+        )
+        assert left(project), "The kill came too late."
         broker.flushall()
-    assert left(project), "The kills came too late to tell anything."
     processes.worker()
     wait_until(lambda: not is_behind(project.pk), seconds=120, what="it is done")
     assert TraceScore.objects.count() == Trace.objects.count() == TASKS * 10

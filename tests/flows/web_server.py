@@ -6,13 +6,11 @@ import http.client
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.conftest import ROOT
+from tests.flows.warm import Program, Start, anew
 
 
 def _free_port() -> int:
@@ -40,36 +38,34 @@ def wait_for_health(port: int, log: Path, *, seconds: float = 60) -> None:
 class Web:
     """Starts gunicorn on one port, kills it, and starts it there again."""
 
-    def __init__(self, environment: dict[str, str], log: Path) -> None:
+    def __init__(
+        self, environment: dict[str, str], log: Path, *, start: Start = anew
+    ) -> None:
         self._environment = environment
         self._log = log
-        self._process: subprocess.Popen[bytes] | None = None
+        self._start = start
+        self._program: Program | None = None
         self.port = _free_port()
         self.address = f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
         with self._log.open("ab") as stream:
-            self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "gunicorn", "evalsite.wsgi"),
-                    *("--worker-class", "gthread", "--workers", "2", "--threads", "4"),
-                    *("--bind", f"127.0.0.1:{self.port}", "--log-level", "warning"),
-                    *("--access-logfile", "-", "--preload"),
-                ],
-                cwd=ROOT,
-                env=self._environment,
-                stdout=stream,
-                stderr=stream,
-                start_new_session=True,
+            self._program = self._start(
+                *("gunicorn", "evalsite.wsgi"),
+                *("--worker-class", "gthread", "--workers", "2", "--threads", "4"),
+                *("--bind", f"127.0.0.1:{self.port}", "--log-level", "warning"),
+                *("--access-logfile", "-", "--preload"),
+                environment=self._environment,
+                log=stream,
             )
         wait_for_health(self.port, self._log)
 
     def kill(self) -> None:
         """End it like a power cut."""
-        if self._process is not None and self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait(timeout=20)
-        self._process = None
+        if self._program is not None and self._program.poll() is None:
+            os.killpg(self._program.pid, signal.SIGKILL)
+            self._program.wait(timeout=20)
+        self._program = None
 
     def post(self, body: bytes | Iterator[bytes], token: str, **headers: str) -> int:
         """Send one export request, in chunks if it is an iterator; its status."""
