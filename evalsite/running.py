@@ -280,6 +280,8 @@ def site_environment(
         "EVALSITE_DATA_DIR": str(places.data_dir),
         "EVALSITE_REPLAY_STUB_URL": site.serving.replay_stub_url or address,
         "PYTHONUNBUFFERED": "1",
+        # The site was checked when it was prepared; each worker would import every page.
+        "CELERY_SKIP_CHECKS": "1",
         _MARK: str(places.data_dir),
     }
 
