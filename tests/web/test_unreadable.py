@@ -66,22 +66,14 @@ OF_WHOLE = {
     "no list of expectations": {"expectations": {"future": 1}},
 }
 NOT_OF_ONE = {
-    "a fact or contract of its own": (
-        Definition,
-        {"spec": {"future": 1}},
-        ABOUT_CHECKS,
-    ),
+    "a check of its own": (Definition, {"spec": {"future": 1}}, ABOUT_CHECKS),
     "what is no definition": (Definition, {"spec": "future"}, ABOUT_CHECKS),
     "adopted parameters": (
         Adoption,
         {"parameters": {"last_percent": "many"}},
         ABOUT_CHECKS,
     ),
-    "adopted parameters that are no object": (
-        Adoption,
-        {"parameters": [7]},
-        ABOUT_CHECKS,
-    ),
+    "adopted no object": (Adoption, {"parameters": [7]}, ABOUT_CHECKS),
     "the figures of a baseline": (
         TraceSet,
         {"is_baseline": True, "baseline": {"key": "k", "latencies": {"f": 1}}},
@@ -114,9 +106,7 @@ def make_house() -> dict[str, object]:
     project = Project.objects.get()
     define(
         project_id=project.pk,
-        wanted=Wanted(
-            "planted-fact", "the number", {"value": "4417", "probe": "which"}
-        ),
+        wanted=Wanted("planted-fact", "the number", {"value": "4417", "probe": "it"}),
         user_id=None,
         now=NOW,
     )
