@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from itertools import combinations
@@ -11,7 +12,8 @@ import pytest
 
 from apps.engine.check import Level
 from apps.engine.checks import CHECKS, by_slug
-from tests.benchmarks import branching, labels, replays
+from apps.isolation.sandbox import Level as IsolationLevel
+from tests.benchmarks import branching, labels, replay_kinds
 from tests.benchmarks.checks import growth, measured, seconds
 from tests.benchmarks.pointing import (
     Case,
@@ -193,10 +195,28 @@ def test_the_benchmark_of_forks_counts_what_it_planted():
     assert len(list(branching.timed(((3, 20),)))) == 2
 
 
-def test_the_benchmark_of_replays_checks_that_its_runs_finish(capsys, monkeypatch):
-    monkeypatch.setattr(replays, "CALLS", 2)
-    monkeypatch.setattr(replays, "STARTS", 1)
-    replays.main()
-    said = capsys.readouterr().out
-    assert said.count("times the floor") >= 1
-    assert "run of the harness" in said
+def test_the_benchmark_of_replays_sets_each_kind_beside_its_agent_alone():
+    lines = list(replay_kinds.report(calls=2, starts=1))
+    kinds = [line for line in lines if not line.startswith("  ")]
+    assert [line.split()[4] for line in kinds] == [
+        "model",
+        "HTTP",
+        "Python",
+        "command,",
+    ]
+    figures = [line for line in lines if line.startswith("  ")]
+    assert len(figures) == 2 + 2 * len(IsolationLevel)
+    for line in figures:
+        assert "not reached" in line or re.search(r" ms more, \d+\.\d times$", line)
+
+
+def test_what_a_run_takes_more_is_the_middle_of_its_pairs():
+    times = iter([0.0, 0.0, 0.030, 0.010, 0.090, 0.010, 0.040, 0.020])
+    clock = [0.0]
+
+    def act() -> None:
+        clock[0] += next(times)
+
+    found = replay_kinds.beside(act, act, 3, now=lambda: clock[0])
+    assert [round(one) for one in (found.run, found.alone, found.more)] == [40, 10, 20]
+    assert found.times == pytest.approx(3)

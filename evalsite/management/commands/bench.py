@@ -26,7 +26,7 @@ PARTS = (
     "scoring",
     "replays",
 )
-WITH_SERVERS = frozenset({"ingest", "scoring"})
+WITH_SERVERS = frozenset({"ingest", "scoring", "replays"})
 
 
 class Command(BaseCommand):
@@ -41,8 +41,8 @@ class Command(BaseCommand):
         "of reading large files, CPU time of the checks per trace and per step, and how "
         "often signals point at the step that people have labelled; and how often a "
         "planted pattern or fork is found, and chance alone gives none; and CPU time of "
-        "scoring 20,000 traces and of the pages that show the scores; and what a replay "
-        "costs beside a bare call and a bare process."
+        "scoring 20,000 traces and of the pages that show the scores; and what replays of "
+        "each kind cost beside their agents alone, one and 1,000 over several workers."
     )
     requires_system_checks = []
 
