@@ -167,7 +167,13 @@ def assert_ranked(project: Project) -> None:
             )
             if row.answer != Answer.NOT_APPLICABLE
         ]
-        chances = [1.0 if row.chance is None else row.chance for row in rows]
+        # A quiet answer found nothing, whatever the chance of its own direction is.
+        chances = [
+            row.chance
+            if row.answer == Answer.SIGNAL and row.chance is not None
+            else 1.0
+            for row in rows
+        ]
         wanted = dict(
             zip((row.pk for row in rows), benjamini_hochberg(chances), strict=True)
         )
