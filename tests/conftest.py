@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.template.base import Template
+from django.test.signals import template_rendered
 from django.test.utils import override_settings
 
 from apps.accounts.permissions import Role
@@ -67,6 +69,24 @@ def plain_settings(tmp_path_factory) -> Iterator[None]:
         STORAGES={**django_settings.STORAGES, "staticfiles": static},
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     ):
+        yield
+
+
+def render_and_note(template, context):
+    """What a test is told of: the template of a whole page, and not of its parts.
+
+    Each time the client copies all that the template was given.
+    """
+    if context.template is template:
+        template_rendered.send(sender=template, template=template, context=context)
+    return template.nodelist.render(context)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def whole_pages(django_test_environment) -> Iterator[None]:
+    """The context of an answer is that of its page: `answer.context["page"]`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Template, "_render", render_and_note)
         yield
 
 

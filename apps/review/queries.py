@@ -254,10 +254,12 @@ def check_precision(
     current key of the check gives a review signal on the same evidence. With
     `check_slug` that check alone; nothing else is read then.
     """
-    signals = Signal.objects.filter(_is_given(lineup), project=project)
+    signals = Signal.objects.filter(project=project)
     if check_slug:
         signals = signals.filter(check_slug=check_slug)
-    rows = signals.values("check_slug").annotate(
+        lineup = LineUp([one for one in lineup.entries if one.key[0] == check_slug])
+    given = signals.filter(_is_given(lineup))
+    rows = given.values("check_slug").annotate(
         fired=Count("id"),
         decided=Count("id", filter=Q(verdict__in=["confirm", "dismiss"])),
         confirmed=Count("id", filter=Q(verdict="confirm")),

@@ -19,7 +19,9 @@ from tests.formats.changed_files import (
 )
 
 CHANGEABLE = {
-    slug: [found for found in map(values_of, samples) if found]
+    slug: [
+        (*found, list(places(found[0]))) for found in map(values_of, samples) if found
+    ]
     for slug, samples in FILES.items()
 }
 
@@ -28,8 +30,8 @@ CHANGEABLE = {
 @QUICK
 @given(data=st.data(), new=ANYTHING)
 def test_any_value_of_a_file_may_be_anything(slug, data, new):
-    value, write = data.draw(st.sampled_from(CHANGEABLE[slug]))
-    path = data.draw(st.sampled_from(list(places(value))))
+    value, write, paths = data.draw(st.sampled_from(CHANGEABLE[slug]))
+    path = data.draw(st.sampled_from(paths))
     read_safely(write(replaced(value, path, new)), slug)
 
 

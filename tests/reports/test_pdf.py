@@ -115,8 +115,13 @@ def test_hostile_text_is_drawn_and_does_nothing(monkeypatch):
     assert "root:" not in text
 
 
-def test_no_line_runs_out_of_the_page():
-    reader = pages_of(pdf.render(hostile()))
+@pytest.fixture(scope="module")
+def hostile_pdf() -> bytes:
+    return pdf.render(hostile())
+
+
+def test_no_line_runs_out_of_the_page(hostile_pdf):
+    reader = pages_of(hostile_pdf)
     right: list[float] = []
 
     def keep(text: str, cm: Any, tm: Any, *_: Any) -> None:
@@ -163,8 +168,8 @@ def test_a_report_without_signals_does_not_sound_like_a_pass():
     assert joined("Not checked is not passed.") in text
 
 
-def test_only_our_own_fonts_are_used():
-    reader = pages_of(pdf.render(hostile()))
+def test_only_our_own_fonts_are_used(hostile_pdf):
+    reader = pages_of(hostile_pdf)
     names = {
         str(font.get_object()["/BaseFont"]).split("+")[-1]
         for page in reader.pages

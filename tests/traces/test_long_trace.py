@@ -9,23 +9,43 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from apps.accounts.models import User
 from apps.traces.models import Trace
-from tests.factories import decay_trace, model_call, tool_call, trace_of, upload_traces
+from tests.factories import (
+    decay_trace,
+    make_project,
+    make_user,
+    model_call,
+    tool_call,
+    trace_of,
+    upload_traces,
+)
 
 STEPS = 20_000
 
 
-@pytest.fixture
-def long(project, client, owner):
+def make_a_long_trace() -> Trace:
+    project = make_project(owner=make_user("lena"), name="Long")
     made = [
         model_call(seq, 100 + seq % 37) if seq % 2 else tool_call(seq, f"t{seq % 5}")
         for seq in range(STEPS)
     ]
     upload_traces(project, trace_of(made))
-    client.force_login(owner)
-    # The first page of a project is written into the session.
-    client.get(reverse("overview", args=[project.slug]))
     return Trace.objects.get()
+
+
+@pytest.fixture(scope="module")
+def made(stand):
+    return stand(make_a_long_trace)
+
+
+@pytest.fixture
+def long(made, client, db, settings):
+    trace, settings.UPLOADS_DIR = made
+    client.force_login(User.objects.get(username="lena"))
+    # The first page of a project is written into the session.
+    client.get(reverse("overview", args=[trace.project.slug]))
+    return Trace.objects.get(pk=trace.pk)
 
 
 def page(client, trace, query=""):
@@ -40,11 +60,11 @@ def steps_on(text: str) -> set[int]:
     return {int(number) for number in re.findall(r'id="step-(\d+)"', text)}
 
 
-def test_its_page_holds_a_hundred_steps_and_few_queries(client, long, project):
+def test_its_page_holds_a_hundred_steps_and_few_queries(client, long):
     text, seen = page(client, long)
     assert len(steps_on(text)) == 100
     assert len(text) < 400_000
-    upload_traces(project, decay_trace(5, 4, 3))
+    upload_traces(long.project, decay_trace(5, 4, 3))
     short = Trace.objects.exclude(pk=long.pk).get()
     _, few = page(client, short)
     assert len(seen) == len(few) <= 20

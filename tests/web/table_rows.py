@@ -32,19 +32,26 @@ def rows_of_all_tables() -> dict[str, tuple[int, str]]:
         return {label: (count, digest) for label, count, digest in cursor.fetchall()}
 
 
+Named = set[tuple[str, str]]
+"""Labels of tables, each with a statement that names it."""
+
+
 @contextmanager
-def tables_read() -> Iterator[set[str]]:
-    """Collect the label of each table that is named in a statement of the block."""
+def tables_read() -> Iterator[Named]:
+    """Collect each table that is named in a statement of the block, with the statement.
+
+    A statement is its text without its values.
+    """
     labels = {
         model._meta.db_table: model._meta.label
         for model in apps.get_models(include_auto_created=True)
     }
     any_table = re.compile(rf"\b(?:{'|'.join(map(re.escape, labels))})\b")
-    found: set[str] = set()
+    found: Named = set()
 
     def note(execute, sql, *more):
         text = sql if isinstance(sql, str) else sql.as_string(connection.connection)
-        found.update(labels[table] for table in any_table.findall(text))
+        found.update((labels[table], text) for table in any_table.findall(text))
         return execute(sql, *more)
 
     with connection.execute_wrapper(note):

@@ -5,15 +5,20 @@ from __future__ import annotations
 import html
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.http import HttpResponse
+from django.test import Client
 from django.urls import reverse
 
+from apps.accounts.models import Project
 from apps.screening.models import Screening
 from apps.traces.models import RejectedRecord, Trace, Upload
 from apps.traces.storage import path_of
 from tests.conftest import SHARED
+from tests.factories import make_project, make_user
 from tests.web.hostile import FILES, GOOD, HTML, TEXTS, everywhere
 from tests.web.visiting import assert_inert, freeze, pages, send
 
@@ -38,33 +43,62 @@ def assert_ends_in_words(upload: Upload) -> None:
     )
 
 
+class Sent(NamedTuple):
+    """All bad files after they were sent to one project, and its pages then."""
+
+    client: Client
+    project: Project
+    answers: dict[str, tuple[HttpResponse, Upload]]
+    shown: dict[str, bytes]
+
+    def receipt(self, upload: Upload) -> str:
+        address = reverse("upload", args=[self.project.slug, upload.pk])
+        return self.shown[address].decode()
+
+
+def send_bad_files() -> Sent:
+    user = make_user("berta")
+    project = make_project(owner=user)
+    client = Client()
+    client.force_login(user)
+    answers = {
+        case: send(client, project, content) for case, (content, _) in FILES.items()
+    }
+    freeze(client, project)
+    return Sent(client, project, answers, pages(client, project))
+
+
+@pytest.fixture(scope="module")
+def bad_files_sent(stand):
+    return stand(send_bad_files)
+
+
+@pytest.fixture
+def bad_files(bad_files_sent, db, settings) -> Sent:
+    sent, settings.UPLOADS_DIR = bad_files_sent
+    return sent
+
+
 @pytest.mark.parametrize("case", FILES)
-def test_a_bad_file_ends_in_a_sentence_or_a_receipt(web, project, case):
+def test_a_bad_file_ends_in_a_sentence_or_a_receipt(bad_files, case):
     content, has_traces = FILES[case]
-    answer, upload = send(web, project, content)
+    answer, upload = bad_files.answers[case]
     assert answer.status_code == 302
     assert path_of(upload.sha256).read_bytes() == content
     assert_ends_in_words(upload)
     assert (upload.state == "done") is has_traces, upload.failure
-    receipt = web.get(reverse("upload", args=[project.slug, upload.pk]))
-    assert receipt.status_code == 200
+    receipt = bad_files.receipt(upload)
     if upload.state == "failed":
-        assert html.escape(upload.failure) in receipt.content.decode()
-    raw = web.get(reverse("upload-raw", args=[project.slug, upload.pk]))
-    assert b"".join(raw.streaming_content) == content
-
-
-def test_every_page_stands_after_all_that_was_read_and_refused(web, project):
-    for content, _ in FILES.values():
-        send(web, project, content)
-    refused = [content for content, has_traces in FILES.values() if not has_traces]
-    failed = Upload.objects.filter(state="failed")
-    assert failed.count() == len(refused) > 10
-    freeze(web, project)
-    shown = pages(web, project)
-    for upload in failed:
-        receipt = shown[reverse("upload", args=[project.slug, upload.pk])].decode()
         assert html.escape(upload.failure) in receipt
+    raw = reverse("upload-raw", args=[bad_files.project.slug, upload.pk])
+    assert b"".join(bad_files.client.get(raw).streaming_content) == content
+
+
+def test_every_page_stands_after_all_that_was_read_and_refused(bad_files):
+    refused = [content for content, has_traces in FILES.values() if not has_traces]
+    failed = Upload.objects.filter(project=bad_files.project, state="failed")
+    assert failed.count() == len(refused) > 10
+    assert len(bad_files.shown) > len(FILES)
 
 
 SAYS = {
@@ -82,11 +116,10 @@ SAYS = {
 
 
 @pytest.mark.parametrize("case", SAYS)
-def test_what_was_not_read_or_was_changed_stands_on_the_receipt(web, project, case):
-    _, upload = send(web, project, FILES[case][0])
+def test_what_was_not_read_or_was_changed_stands_on_the_receipt(bad_files, case):
+    _, upload = bad_files.answers[case]
     assert upload.notes or upload.rejected_count
-    page = web.get(reverse("upload", args=[project.slug, upload.pk]))
-    text = html.unescape(page.content.decode())
+    text = html.unescape(bad_files.receipt(upload))
     said = [note["sentence"] for note in upload.notes] + [
         f"{line.place}: {line.reason}"
         for line in RejectedRecord.objects.filter(upload=upload)
@@ -126,7 +159,7 @@ def test_every_page_stands_over_all_traps_together(web, project):
     for path in TRAPS.iterdir():
         send(web, project, path.read_bytes(), name=path.name)
     freeze(web, project)
-    assert len(pages(web, project)) > Trace.objects.count() > 10
+    assert len(pages(web, project)) > Trace.objects.filter(project=project).count() > 10
 
 
 def test_a_line_of_fifty_megabytes_is_read_or_refused_in_words(web, project):
@@ -134,7 +167,7 @@ def test_a_line_of_fifty_megabytes_is_read_or_refused_in_words(web, project):
     answer, upload = send(web, project, content)
     assert answer.status_code == 302
     assert_ends_in_words(upload)
-    trace = Trace.objects.get()
+    trace = Trace.objects.get(upload=upload)
     page = web.get(reverse("trace", args=[project.slug, trace.pk]))
     assert len(page.content) < 500_000
     body = web.get(reverse("step-body", args=[project.slug, trace.pk, 2]))
@@ -216,7 +249,7 @@ def test_a_file_name_of_five_thousand_characters_is_taken_or_refused_in_words(
         {"file": SimpleUploadedFile("n" * 5_000 + ".json", GOOD)},
     )
     if answer.status_code == 302:
-        assert len(Upload.objects.get().name) <= 255
+        assert len(Upload.objects.get(project=project).name) <= 255
     else:
         assert answer.status_code == 400
         assert "." in html.unescape(answer.content.decode())

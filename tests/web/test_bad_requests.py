@@ -24,7 +24,8 @@ from tests.factories import (
 )
 from tests.replays.making import stopped_batch
 from tests.web.agent_fields import memory_of
-from tests.web.visiting import pages
+from tests.web.page_reads import ask_and_note, changes, concerned, state_for
+from tests.web.visiting import addresses
 
 SURROGATE = "\ud83d".encode("utf-8", "surrogatepass")
 NUMBERS = ["%00", "-1", "0", "abc", "²", "٣", "9" * 18, "9" * 19, "9" * 5_000, "1e9",
@@ -235,9 +236,13 @@ def test_more_files_or_fields_than_a_form_holds_are_refused_in_words(web, place)
     assert Upload.objects.count() == 1
 
 
-def test_every_page_answers_before_any_form_was_sent(web, place):
-    assert len(pages(web, place)) > 30
-    make_regression_case(place)
-    assert len(pages(web, place)) > 30
-    look_at_the_trace(place)
-    assert len(pages(web, place)) > 30
+def test_every_page_answers_before_any_form_was_sent(web, place, owner):
+    reads = ask_and_note(web, addresses(place))
+    assert len(reads) > 30
+    for make in (make_regression_case, look_at_the_trace):
+        before = state_for(owner, place)
+        make(place)
+        changed = changes(before, state_for(owner, place))
+        asked = concerned(addresses(place), reads, changed)
+        assert len(asked) > 1
+        reads |= ask_and_note(web, asked)

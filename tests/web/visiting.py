@@ -36,7 +36,7 @@ def send(web, project, content: bytes, name: str = "file.json"):
         reverse("uploads", args=[project.slug]),
         {"file": SimpleUploadedFile(name, content)},
     )
-    upload = Upload.objects.order_by("-id").first()
+    upload = Upload.objects.filter(project=project).order_by("-id").first()
     if upload is not None:
         read_upload(upload_id=upload.pk, clock=lambda: NOW)
         upload.refresh_from_db()

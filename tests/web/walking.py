@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 from django.db import transaction
 from django.test import Client
@@ -19,14 +20,14 @@ def all_patterns(resolver: URLResolver) -> list[URLPattern]:
     return found
 
 
-def names() -> list[str]:
-    return sorted(p.name for p in all_patterns(get_resolver()))
+@cache
+def names() -> tuple[str, ...]:
+    return tuple(sorted(p.name for p in all_patterns(get_resolver())))
 
 
 def url_of(name: str, rooms: dict[str, object]) -> str:
-    pattern = next(p for p in all_patterns(get_resolver()) if p.name == name)
+    assert name in names()
     full = get_resolver().reverse_dict.getlist(name)[0][0][0][1]
-    assert pattern is not None
     return reverse(name, kwargs={key: rooms[key] for key in full})
 
 
