@@ -17,7 +17,7 @@ from apps.engine.replay.freezing import NothingToFreeze, frozen_case
 from apps.engine.trace import StepKind
 from apps.replays.cases import Kept, Origin, WrongCase, keep_cases
 from apps.replays.models import CaseSource
-from apps.traces.contents import packed_sizes
+from apps.traces.contents import packed_size, packed_sizes
 from apps.traces.models import KINDS, Step, Task, Trace
 from apps.traces.queries import engine_trace
 
@@ -174,10 +174,25 @@ def known_keys(project_id: int, keys: Collection[str]) -> set[str]:
     return set(rows.values_list("key", flat=True))
 
 
-def owners_of_acts(trace: Trace) -> set[int | None]:
-    """The invocations that may have done something, `None` for no invocation. One query.
+class Acts(msgspec.Struct, frozen=True):
+    """Who may have done something in a trace, and the bytes of its packed texts.
 
-    Of all others no case can be made, for they have no step that can be an act.
+    `owners` are numbers of invocations, and `None` for no invocation. Of all others no
+    case can be made, for they have no step that can be an act.
     """
-    rows = Step.objects.filter(trace_id=trace.pk, kind__in=_ACTS)
-    return set(rows.order_by().values_list("invocation", flat=True).distinct())
+
+    owners: frozenset[int | None]
+    packed: int
+
+
+def acts_in(trace: Trace) -> Acts:
+    """The acts of a trace. One query; without an act the bytes are not looked up."""
+    rows = Step.objects.filter(trace_id=trace.pk, kind__in=_ACTS).order_by()
+    found = rows.annotate(packed=packed_size(trace.pk)).values_list(
+        "invocation", "packed"
+    )
+    acts = list(found.distinct())
+    return Acts(
+        owners=frozenset(owner for owner, _ in acts),
+        packed=acts[0][1] if acts else 0,
+    )

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
-from django.db.models import Sum
-from django.db.models.functions import Length
+from django.db.models import Subquery, Sum
+from django.db.models.functions import Coalesce, Length
 
 from apps.engine.trace import Trace as EngineTrace
 from apps.traces.codec import (
@@ -74,6 +74,13 @@ def packed_sizes(trace_ids: Collection[int]) -> dict[int, int]:
     chunks = BodyChunk.objects.filter(trace_id__in=trace_ids).order_by()
     rows = chunks.values("trace_id").annotate(size=Sum(Length("data")))
     return dict.fromkeys(trace_ids, 0) | {row["trace_id"]: row["size"] for row in rows}
+
+
+def packed_size(trace_id: int) -> Coalesce:
+    """The bytes of the packed texts of one trace, as a part of another query."""
+    chunks = BodyChunk.objects.filter(trace_id=trace_id).order_by()
+    sums = chunks.values("trace_id").annotate(size=Sum(Length("data"))).values("size")
+    return Coalesce(Subquery(sums), 0)
 
 
 def _groups(traces: Sequence[Trace]) -> Iterator[list[Trace]]:

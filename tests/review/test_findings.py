@@ -28,6 +28,7 @@ from apps.review.queries import QueueFilter, with_rows
 from apps.review.transitions import SignalState, Verdict
 from apps.screening.lineup import Choice, adopt
 from apps.screening.models import CheckState, Screening
+from apps.web.templatetags.evidence import tied
 from tests.factories import NOW, decay_trace, make_project, upload_traces
 
 PASS, FAIL = Outcome(kind=OutcomeKind.PASS), Outcome(kind=OutcomeKind.FAIL)
@@ -170,7 +171,7 @@ def test_the_rule_is_told_with_its_numbers(web_owner, project):
         reverse("queue", args=[project.slug]),
     ):
         page = web_owner.get(address).content.decode()
-        assert RULE in page
+        assert tied(RULE) in page
         assert "supported by a second measure" in page
 
 

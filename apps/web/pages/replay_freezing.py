@@ -11,14 +11,14 @@ from apps.accounts.permissions import Permission
 from apps.engine.agent_names import agent_key
 from apps.engine.trace import AgentInvocation
 from apps.replays.freezing import (
+    Acts,
+    acts_in,
     known_keys,
-    owners_of_acts,
     refused_size,
     unknown_agent,
 )
 from apps.replays.models import ReplayCase
 from apps.replays.queries import frozen_of
-from apps.traces.contents import packed_sizes
 from apps.traces.models import Trace
 from apps.web.access import Place
 
@@ -59,12 +59,14 @@ class FreezingPart(msgspec.Struct, frozen=True):
 def freezing_part(
     place: Place, trace: Trace, invocations: Sequence[AgentInvocation]
 ) -> FreezingPart:
-    """The invocations of a trace and their cases: four queries, whatever its size."""
+    """The invocations of a trace and their cases: three queries, whatever its size."""
     frozen = frozen_of(trace.pk)
     listed = invocations[:MOST_SHOWN]
-    refusal = place.refusal(Permission.REPLAY) or _refused(trace)
+    at_once = _refused_at_once(trace)
     # A trace that is too large is not looked through for this.
-    known = None if _refused_at_once(trace) else _Known(trace, listed)
+    acts = None if at_once else acts_in(trace)
+    known = _Known(trace, listed, acts) if acts else None
+    of_size = at_once if acts is None else refused_size(trace, acts.packed)
     rows = [
         Freezable(
             value=str(one.number),
@@ -87,7 +89,7 @@ def freezing_part(
         trace=trace,
         rows=rows,
         more=max(unlisted, len(invocations) - len(listed)),
-        refusal=refusal,
+        refusal=place.refusal(Permission.REPLAY) or of_size,
     )
 
 
@@ -96,16 +98,13 @@ def _refused_at_once(trace: Trace) -> str:
     return refused_size(trace, 0) if trace.step_count else NO_STEPS
 
 
-def _refused(trace: Trace) -> str:
-    at_once = _refused_at_once(trace)
-    return at_once or refused_size(trace, packed_sizes([trace.pk])[trace.pk])
-
-
 class _Known:
     """What is known of all invocations of a trace at once."""
 
-    def __init__(self, trace: Trace, listed: Sequence[AgentInvocation]) -> None:
-        self._owners = owners_of_acts(trace)
+    def __init__(
+        self, trace: Trace, listed: Sequence[AgentInvocation], acts: Acts
+    ) -> None:
+        self._owners = acts.owners
         keys = {"", *(agent_key(one.agent) for one in listed)}
         self._keys = known_keys(trace.project_id, keys)
         self._has_listed = bool(listed)
