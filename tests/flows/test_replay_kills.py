@@ -32,7 +32,8 @@ from tests.soak import times
 ROUNDS = times(1, soak=6)
 OF_A_ROUND = 80
 """So many runs end while each is killed once: the worker first, the broker last."""
-RUNS = times(200, soak=600)
+RUNS = times(200, soak=1_200)
+"""Half of them are of the batch whose runs are counted: it outlasts all rounds."""
 AT_ONCE = 2
 """As many runs as the worker of these tests has children."""
 STANDSTILL = 60
