@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from evalsite.places import PROJECT_DIR
@@ -25,8 +28,11 @@ _FIXES = {
 
 def main(command: str) -> int:
     """Run every part of a command and return 1 if one of them failed, else 0."""
-    parts = _CHECKS if command == "check-code" else _FIXES
-    failed = [name for name, words in parts.items() if _run(name, words)]
+    is_check = command == "check-code"
+    # Checks change nothing, so they need not wait for each other; repairs do.
+    at_once = (os.cpu_count() or 1) if is_check else 1
+    ended = _run_all(_CHECKS if is_check else _FIXES, at_once)
+    failed = [name for name, code in ended if code]
     if failed:
         _say(f"\nNot clean: {', '.join(failed)}.")
         return 1
@@ -34,15 +40,31 @@ def main(command: str) -> int:
     return 0
 
 
-def _run(name: str, words: tuple[str, ...]) -> int:
-    _say(f"· {name}")
-    answer = subprocess.run(  # noqa: S603
+def _run_all(
+    parts: Mapping[str, tuple[str, ...]], at_once: int
+) -> Iterator[tuple[str, int]]:
+    """Yield the name and exit code of each part in order, and print what it said."""
+    with ThreadPoolExecutor(at_once) as pool:
+        runs = {name: pool.submit(_run, words) for name, words in parts.items()}
+        for name, run in runs.items():
+            _say(f"· {name}")
+            answer = run.result()
+            sys.stdout.buffer.write(answer.stdout)
+            sys.stdout.flush()
+            yield name, answer.returncode
+
+
+def _run(words: tuple[str, ...]) -> subprocess.CompletedProcess[bytes]:
+    colours = {"FORCE_COLOR": "1"} if sys.stdout.isatty() else {}
+    return subprocess.run(  # noqa: S603
         _command(words),
         cwd=PROJECT_DIR,
+        env={**os.environ, **colours},
         stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         check=False,
     )
-    return answer.returncode
 
 
 def _command(words: tuple[str, ...]) -> list[str]:
